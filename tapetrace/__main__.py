@@ -1,0 +1,5 @@
+"""``python -m tapetrace``."""
+
+from tapetrace.cli import main
+
+main()

@@ -1,0 +1,211 @@
+"""A Report: what tapetrace found, frozen, and complete enough to be saved, read back and drawn without TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tapetrace.model.locations import Location
+from tapetrace.model.trace import TraceError
+from tapetrace.model.words import Cause, Returned, Verdict
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from tapetrace.model.graph import ReportGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the gradient was as a number: ``norm`` is the Euclidean norm, ``zeros``, ``nan`` and ``inf`` are counts of elements."""
+
+    norm: float
+    zeros: int
+    nan: int
+    inf: int
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A closed gate on a data path from a source to the target. ``op`` and ``type`` are empty for causes without an op."""
+
+    cause: Cause
+    op: str = ""
+    type: str = ""
+    location: Location | None = None
+    remedy: str = ""
+    detail: str = ""
+    """What is particular here: the branch and condition, the variable written to, the layer that was not called."""
+    root_cause: int = 0
+    """Number of the root cause in ``Report.root_causes`` that this break belongs to, counted from 1; 0 if none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceResult:
+    """The answer for one source of one gradient call."""
+
+    name: str
+    path: str
+    kind: str
+    dtype: str
+    shape: tuple[int | None, ...] | None
+    verdict: Verdict
+    returned: Returned | None = None
+    breaks: tuple[Break, ...] = ()
+    route: tuple[str, ...] = ()
+    """Names of the ops from the source to the target along the path that crosses the fewest breaks; empty when there is no data path."""
+    numbers: Numbers | None = None
+    owner: str = ""
+
+    @property
+    def cause(self) -> Cause | None:
+        """The cause of the first break, counted from the source."""
+        return self.breaks[0].cause if self.breaks else None
+
+    @property
+    def label(self) -> str:
+        """The full path where it says more than the name."""
+        return self.path or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    name: str
+    op: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """One gradient call: what it asked, of what, and the answer for each source."""
+
+    kind: str
+    location: Location | None
+    targets: tuple[TargetResult, ...]
+    sources: tuple[SourceResult, ...]
+    error: TraceError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPath:
+    """source → … → break → … → target, the evidence for one source that no real gradient reaches."""
+
+    source: SourceResult
+    call: int
+    """Index of the gradient call in ``Report.calls``."""
+
+    @property
+    def breaks(self) -> tuple[Break, ...]:
+        return self.source.breaks
+
+    @property
+    def route(self) -> tuple[str, ...]:
+        return self.source.route
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """One place in the code, with the sources that it blocks and those that would come alive if it alone were reopened."""
+
+    number: int
+    cause: Cause
+    location: Location | None
+    ops: tuple[tuple[str, str], ...]
+    """(name, type) of each op of this place."""
+    blocks: tuple[str, ...]
+    reconnects: tuple[str, ...]
+    remedy: str = ""
+    detail: str = ""
+    dominates: bool = False
+    """True when every data path of every blocked source crosses this place."""
+    call: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A trainable variable that nobody asked for, or a gradient that nobody applied."""
+
+    name: str
+    path: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlindSpot:
+    """An ancestor of the target whose own origin the graph does not know."""
+
+    name: str
+    type: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The verdicts held against what TensorFlow returned in the same trace."""
+
+    checked: int = 0
+    disagreed: tuple[str, ...] = ()
+    """One sentence for each disagreement, which is tapetrace's own fault."""
+
+
+def _no_graph() -> ReportGraph:
+    from tapetrace.model.graph import ReportGraph
+
+    return ReportGraph()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All answers for one step. ``ok`` is True when no source is none, zero or error and the step did not fail."""
+
+    target: str
+    tensorflow: str
+    keras: str
+    mode: str
+    calls: tuple[CallResult, ...]
+    root_causes: tuple[RootCause, ...] = ()
+    not_asked: tuple[Finding, ...] = ()
+    not_applied: tuple[Finding, ...] = ()
+    agreement: Agreement = Agreement()
+    blind_spots: tuple[BlindSpot, ...] = ()
+    error: TraceError | None = None
+    notes: tuple[str, ...] = ()
+    build_graph: Callable[[], ReportGraph] = field(default=_no_graph, compare=False, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and not any(s.verdict.is_broken for c in self.calls for s in c.sources)
+
+    @property
+    def broken(self) -> tuple[BrokenPath, ...]:
+        """A broken path for each source, of every call, that no real gradient reaches."""
+        return tuple(BrokenPath(s, i) for i, c in enumerate(self.calls) for s in c.sources if s.verdict.is_broken)
+
+    @cached_property
+    def drawing(self) -> ReportGraph:
+        """The ops that matter, as frozen nodes and edges; built when first asked, since it reads the location of each op."""
+        return self.build_graph()
+
+    @cached_property
+    def graph(self) -> nx.DiGraph[str]:
+        """The ops that matter as a ``networkx.DiGraph``; its attributes are documented in `tapetrace.model.graph`."""
+        return self.drawing.to_networkx()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, schema ``tapetrace/1``."""
+        from tapetrace.model.encoding import report_to_dict
+
+        return report_to_dict(self)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the report in the format that the suffix of ``path`` names: .svg .pdf .png .dot .html .json .sarif .md .txt.
+
+        An existing file is replaced only when the new one is whole. Raises `tapetrace.TapetraceError` for an unknown suffix, a path that
+        cannot be written, or a picture without a layout engine.
+        """
+        from tapetrace.api import write_report
+
+        return write_report(self, Path(path))
