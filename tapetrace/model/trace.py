@@ -6,12 +6,13 @@ them. Ops refer to each other by position in their body, so that a body is store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Protocol
 
 from tapetrace.model.locations import Frame, Location
-from tapetrace.model.words import Returned
+from tapetrace.model.words import Cause, Returned
 
 
 class Gate(str, Enum):
@@ -90,12 +91,24 @@ Ref = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a value was computed from outside the graph: by Python code that an op runs, by NumPy, or before the step.
+
+    ``refs`` are tensors of the same body, ``cause`` says in which way they were lost, ``location`` where, if that is not the op's own line.
+    """
+
+    refs: tuple[Ref, ...]
+    cause: Cause
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Op:
     """One TensorFlow operation, or a variable, an argument or a captured tensor (``type`` Variable, Argument, Captured).
 
     ``order`` is the op's rank of creation in its TensorFlow graph, the clock that tape windows refer to. ``made_by_call`` is the index of the
     gradient call that created the op as part of its backward pass. ``outer`` is set on the placeholder of a captured tensor: the body and ref
-    of that tensor in the enclosing graph. ``python_reads`` holds refs to variables of the same body that the Python function run by this op refers to.
+    of that tensor in the enclosing graph. ``hidden`` says what the op depends on in ways that no tensor shows.
     """
 
     name: str
@@ -107,7 +120,7 @@ class Op:
     order: int = 0
     made_by_call: int | None = None
     outer: tuple[str, Ref] | None = None
-    python_reads: tuple[Ref, ...] = ()
+    hidden: Hidden | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +156,7 @@ class Tape:
     """One GradientTape as the trace saw it.
 
     ``windows`` maps the key of a body to its windows there; a body without an entry was recorded throughout. ``opened`` is the frame of the
-    ``with`` line (None for ``tf.gradients``, which has no tape), ``opened_in`` the names of file and function around it.
+    ``with`` line (None for ``tf.gradients``, which has no tape).
     """
 
     windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict)
@@ -167,9 +180,9 @@ class Tape:
 class Source:
     """What a gradient call asks the gradient for.
 
-    ``ref`` is its tensor (for a variable: the Variable op) in the body of the call, None when the graph never mentions it. ``watched`` says
-    whether the tape tracked it at all; for a plain tensor ``watched_from`` is the order from which its uses were recorded. ``owner`` is the path
-    of the Keras layer that owns the variable, empty if none.
+    ``ref`` is its tensor (for a variable: the Variable op) in the body of the call, None when the graph never mentions it. ``is_float``: its dtype
+    can carry gradient. ``owner`` is the path of the Keras layer that owns the variable, empty if none. ``made_at`` is where the variable was
+    made, if that was seen.
     """
 
     name: str
@@ -179,13 +192,9 @@ class Source:
     ref: Ref | None = None
     is_float: bool = True
     trainable: bool = True
-    watched: bool = True
-    watched_from: int | None = None
     returned: Returned | None = None
     owner: str = ""
     made_at: Location | None = None
-    """Where the variable was made, if that was seen."""
-    keras: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,23 +210,26 @@ class TraceError:
 class GradientCall:
     """One call of ``tape.gradient`` / ``jacobian`` / ``batch_jacobian`` / ``tf.gradients`` seen while the step ran.
 
-    ``order`` is the number of ops that the body had when the call was made: later ones cannot lie on a path. ``targets`` are refs in ``body``;
-    ``error`` is what the call itself raised.
+    ``order`` is the number of ops that the body had when the call was made: later ones cannot lie on a path. ``targets`` are refs in ``body``,
+    None for a target that is no tensor of the graph; ``float_targets`` says which can carry gradient. ``watched`` lists what the tape watched,
+    each with the order from which its uses were recorded; None: everything (``tf.gradients``). ``error`` is what the call itself raised, ``made``
+    False when the backward pass was not built (``verify=False``).
     """
 
     kind: str
     body: str
     order: int
-    targets: tuple[Ref, ...]
+    targets: tuple[Ref | None, ...]
     target_names: tuple[str, ...]
     sources: tuple[Source, ...]
     tape: Tape
+    float_targets: tuple[bool, ...] = ()
+    watched: tuple[tuple[Ref, int], ...] | None = None
     location: Location | None = None
     error: TraceError | None = None
     tape_reused: bool = False
     unconnected_zero: bool = False
     made: bool = True
-    """False when the backward pass was not built (``verify=False``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +242,19 @@ class OtherVariable:
     made_at: Location | None = None
 
 
-def _nowhere(body: str, position: int) -> Location | None:
+def _nowhere(body: str, position: int, inside: Frame | None = None) -> Location | None:
     return None
+
+
+class Locate(Protocol):
+    """``locate(body, position)`` gives the location of an op; with ``inside``, the line of the function of that frame which led to the op."""
+
+    def __call__(self, body: str, position: int, inside: Frame | None = None) -> Location | None: ...
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All facts of one traced step. ``locate(body, position)`` gives the location of an op and reads it only when asked."""
+    """All facts of one traced step. ``locate`` reads the location of an op only when asked, since reading all costs a good part of the trace."""
 
     target: str
     tensorflow: str
@@ -249,4 +267,4 @@ class Trace:
     """(call index, source index) of gradients that were computed and never used afterwards."""
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
-    locate: Callable[[str, int], Location | None] = field(default=_nowhere, compare=False, repr=False)
+    locate: Locate = field(default=_nowhere, compare=False, repr=False)

@@ -1,0 +1,52 @@
+"""Where the values computed from a source go when none of them reaches the target."""
+
+from __future__ import annotations
+
+from tapetrace.analysis.flat import Flat, Tensor
+from tapetrace.analysis.ways import Passage, writes_variable
+
+
+def reads_of(flat: Flat, t: Tensor) -> list[tuple[int, int]]:
+    """The (node, input) pairs that read the value of ``t`` in the forward computation: no shapes, no writes into the variable, no backward ops."""
+    found = []
+    for n, i in flat.consumers.get(t, ()):
+        node = flat.nodes[n]
+        if node.from_backward or (writes_variable(node.type) and i == 0):
+            continue
+        if all(node.way(i, j).passage is Passage.NO_DATA for j in range(flat.output_count(n))):
+            continue
+        found.append((n, i))
+    return found
+
+
+class DeadEnds:
+    """For each node, the last op in program order that is computed from it: where a person expected the result to be used.
+
+    One pass over the graph answers for all sources.
+    """
+
+    def __init__(self, flat: Flat) -> None:
+        self._flat = flat
+        size = len(flat.nodes)
+        self._last = list(range(size))
+        self._next = [-1] * size
+        for n in range(size - 1, -1, -1):
+            node = flat.nodes[n]
+            best = n if node.kind == "op" and node.outputs else -1
+            for j in range(flat.output_count(n)):
+                for m, i in reads_of(flat, (n, j)):
+                    if m > n and flat.nodes[m].way(i, 0).passage is not Passage.NO_DATA and self._last[m] > best:
+                        best, self._next[n] = self._last[m], m
+            self._last[n] = best if best >= 0 else n
+
+    def chain(self, t: Tensor) -> list[int]:
+        """The nodes from the first reader of ``t`` to the end of the dead end, in the direction of the data; empty when nothing reads it."""
+        readers = [n for n, _ in reads_of(self._flat, t)]
+        if not readers:
+            return []
+        n = max(readers, key=lambda m: (self._last[m], -m))
+        chain = [n]
+        while self._next[n] >= 0:
+            n = self._next[n]
+            chain.append(n)
+        return chain

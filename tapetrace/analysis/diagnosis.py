@@ -1,0 +1,150 @@
+"""Breaks with their place, detail and remedy: what a step of a path, or a source on its own, tells the person who wrote the line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tapetrace.analysis.connection import Connection
+from tapetrace.analysis.flat import Conditional, Node, Tensor
+from tapetrace.analysis.paths import Step
+from tapetrace.analysis.remedies import Situation, remedy_for
+from tapetrace.model.locations import Location
+from tapetrace.model.report import Break
+from tapetrace.model.trace import Source, Trace
+from tapetrace.model.words import Cause
+
+_NOT_RECORDED = frozenset({Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED})
+
+
+class Diagnosis:
+    """Makes breaks for one gradient call. Locations are read from the trace only here, for what is shown."""
+
+    def __init__(self, trace: Trace, connection: Connection) -> None:
+        self.trace = trace
+        self.connection = connection
+        self.call = connection.call
+        self.flat = connection.flat
+
+    def locate(self, node: Node) -> Location | None:
+        return self.trace.locate(*node.origin)
+
+    def of_step(self, step: Step, source: Source) -> Break:
+        """The break at a closed gate."""
+        node = self.flat.nodes[step.node]
+        cause = step.way.cause
+        assert cause is not None
+        location = self._place(step, node, cause)
+        dtype = node.outputs[step.output_index].dtype if step.output_index < len(node.outputs) else ""
+        situation = Situation(
+            cause,
+            op_type=node.type,
+            location=location,
+            tape_opened=self.call.tape.opened,
+            tape_closed_after=self._after_tape(node) if cause is Cause.OUTSIDE_TAPE else None,
+            tape_was_reset=self.call.tape.was_reset,
+            dtype=dtype,
+        )
+        detail = self._detail(cause, node, dtype)
+        return Break(cause, node.name, node.type, location, remedy_for(situation), detail)
+
+    def _place(self, step: Step, node: Node, cause: Cause) -> Location | None:
+        if node.hidden is not None and cause is node.hidden.cause and node.hidden.location is not None:
+            return node.hidden.location
+        if cause in _NOT_RECORDED and self.call.tape.opened is not None:
+            return self.trace.locate(*node.origin, self.call.tape.opened)
+        return self.locate(node)
+
+    def _after_tape(self, node: Node) -> bool | None:
+        """True when the op came after the tape was closed, False when before it was opened."""
+        windows = self.call.tape.windows.get(self.call.body)
+        recorded = [w for w in windows or () if not w.stopped]
+        if not recorded:
+            return None
+        return node.order >= recorded[0].start
+
+    def _detail(self, cause: Cause, node: Node, dtype: str) -> str:
+        if cause is Cause.NON_FLOAT and dtype:
+            return f"the value is {dtype} from here on"
+        if cause is Cause.VARIABLE_WRITE and node.inputs:
+            return f"written into {self.flat.nodes[node.inputs[0][0]].name} and read back"
+        if cause is Cause.NOT_PROBED and node.gates is not None and node.gates.note:
+            return node.gates.note
+        if cause is Cause.CAPTURED_VALUE and node.outputs:
+            return f"{node.outputs[0]} was made before the step"
+        return ""
+
+    def of_source(self, source: Source, cause: Cause, detail: str = "") -> Break:
+        """A break that lies in the source itself, not in an op."""
+        location = source.made_at
+        if location is None and source.kind == "tensor" and source.ref is not None:
+            location = self.trace.locate(self.call.body, source.ref[0])
+        if location is None:
+            location = self.call.location
+        situation = Situation(
+            cause, location=location, variable=source.path or source.name, kind=source.kind, trainable=source.trainable,
+            layer=source.owner, dtype=source.spec.dtype, tape_opened=self.call.tape.opened,
+        )  # fmt: skip
+        return Break(cause, "", "", location, remedy_for(situation), detail)
+
+    def of_call(self, cause: Cause, detail: str = "") -> Break:
+        """A break that lies in the gradient call."""
+        situation = Situation(cause, location=self.call.location, tape_opened=self.call.tape.opened)
+        return Break(cause, "", "", self.call.location, remedy_for(situation), detail)
+
+    def of_raising_op(self, n: int) -> Break:
+        """The op without a registered gradient at which the call raises."""
+        node = self.flat.nodes[n]
+        location = self.locate(node)
+        remedy = remedy_for(Situation(Cause.NO_GRADIENT_REGISTERED, op_type=node.type, location=location))
+        return Break(Cause.NO_GRADIENT_REGISTERED, node.name, node.type, location, remedy)
+
+    def of_branch(self, conditional: Conditional, branch: str) -> Break:
+        """The branch that must be taken for a conditional source."""
+        location = self.trace.locate(*conditional.op)
+        condition = self.flat.nodes[conditional.condition[0]]
+        decided = self.locate(condition)
+        what = f"decided by {condition.type}" + (f" at {decided.place}" if decided and location and decided.key != location.key else "")
+        situation = Situation(Cause.OTHER_BRANCH, op_type=conditional.type, location=location, branch=branch, condition=condition.type)
+        detail = f"live only in branch {branch} of {conditional.type}, {what}"
+        return Break(Cause.OTHER_BRANCH, conditional.name, conditional.type, location, remedy_for(situation), detail)
+
+    def of_dead_end(self, source: Source, chain: list[int]) -> Break:
+        """The last op computed from a source whose result nothing uses."""
+        node = self.flat.nodes[chain[-1]]
+        location = self.locate(node)
+        situation = Situation(Cause.UNUSED_RESULT, op_type=node.type, location=location, variable=source.path or source.name, layer=source.owner)
+        return Break(Cause.UNUSED_RESULT, node.name, node.type, location, remedy_for(situation), f"the last op computed from it is {node.type}")
+
+    def unread(self, source: Source, read_owners: frozenset[str]) -> Break:
+        """A source that the step never reads."""
+        detail = ""
+        if source.owner and source.owner not in read_owners:
+            detail = f"layer {source.owner} was not called"
+        return self.of_source(source, Cause.NEVER_READ, detail)
+
+
+def branches_on(connection: Connection, steps: list[Step]) -> list[tuple[Conditional, str]]:
+    """The conditionals that decide whether a conditional source is live, outermost first, with the branch that connects it."""
+    found = []
+    for step in steps:
+        node = connection.flat.nodes[step.node]
+        if node.kind == "arg" and _depends_on_branch(connection, step.tensor, node):
+            conditional = connection.flat.conditionals[node.conditional]
+            found.append((conditional, conditional.branches[node.branch]))
+    return found
+
+
+def _depends_on_branch(connection: Connection, t: Tensor, entering: Node) -> bool:
+    """Whether value ``t`` is live in this branch and in some other branch of the same conditional is not."""
+    flat, live = connection.flat, connection.live.possible
+    alive = {
+        flat.nodes[n].branch
+        for n, _ in flat.consumers.get(t, ())
+        if flat.nodes[n].kind == "arg" and flat.nodes[n].conditional == entering.conditional and (n, 0) in live
+    }
+    return len(alive) < len(flat.conditionals[entering.conditional].branches)
+
+
+def numbered(b: Break, number: int) -> Break:
+    """The break with the number of its root cause."""
+    return replace(b, root_cause=number)

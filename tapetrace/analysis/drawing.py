@@ -1,0 +1,146 @@
+"""The graph of what matters in each call: sources, targets, breaks, what lies between, and the dead ends of broken sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapetrace.analysis.connection import Connection
+from tapetrace.analysis.flat import Flat, Tensor
+from tapetrace.analysis.sources import Answer
+from tapetrace.analysis.ways import Passage, Way
+from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
+from tapetrace.model.report import CallResult
+from tapetrace.model.trace import Trace
+from tapetrace.model.words import Verdict
+
+
+def draw(trace: Trace, parts: Sequence[tuple[Connection, list[Answer], CallResult]]) -> ReportGraph:
+    """One graph for the report. The nodes of a second and later call carry the call in their name, since their status may differ."""
+    nodes: list[GraphNode] = []
+    edges: list[GraphEdge] = []
+    for index, (connection, answers, result) in enumerate(parts):
+        painter = _Painter(trace, connection, answers, result, index)
+        nodes.extend(painter.nodes())
+        edges.extend(painter.edges())
+    return ReportGraph(tuple(nodes), tuple(edges))
+
+
+def _carries_data(way: Way) -> bool:
+    return way.passage is not Passage.NO_DATA
+
+
+class _Painter:
+    def __init__(self, trace: Trace, connection: Connection, answers: list[Answer], result: CallResult, index: int) -> None:
+        self.trace = trace
+        self.connection = connection
+        self.flat: Flat = connection.flat
+        self.answers = answers
+        self.index = index
+        self.source_of = {a.tensor: a for a in answers if a.tensor is not None}
+        self.break_of = {b.op: b for s in result.sources for b in s.breaks if b.op}
+        self.unread = [(a, s) for a, s in zip(answers, result.sources, strict=True) if a.tensor is None]
+        self.kept = self._kept()
+
+    def _kept(self) -> set[int]:
+        """Nodes on a data path between a source and a target, and on the dead ends of broken sources."""
+        to_target = self.connection.paths.cost
+        seen: set[Tensor] = set()
+        stack = [t for t in self.source_of if t in to_target]
+        kept: set[int] = {t[0] for t in self.source_of}
+        while stack:
+            t = stack.pop()
+            if t in seen:
+                continue
+            seen.add(t)
+            kept.add(t[0])
+            for n, i in self.flat.consumers.get(t, ()):
+                for j in range(self.flat.output_count(n)):
+                    if (n, j) in to_target and _carries_data(self.flat.nodes[n].way(i, j)):
+                        stack.append((n, j))
+        for answer in self.answers:
+            kept.update(answer.chain)
+        kept.update(t[0] for t in self.connection.targets)
+        return kept
+
+    def name(self, n: int) -> str:
+        return self.full_name(self.flat.nodes[n].name)
+
+    def full_name(self, name: str) -> str:
+        return name if self.index == 0 else f"call {self.index + 1}: {name}"
+
+    def tensor_status(self, t: Tensor) -> Status:
+        live = self.connection.live
+        if t in live.always:
+            return Status.LIVE
+        if t in live.possible:
+            return Status.CONDITIONAL
+        return Status.OPAQUE if t in live.maybe_opaque else Status.DEAD
+
+    def node_status(self, n: int) -> Status:
+        order = [Status.LIVE, Status.CONDITIONAL, Status.OPAQUE, Status.DEAD]
+        found = [self.tensor_status((n, j)) for j in range(max(1, len(self.flat.nodes[n].outputs)))]
+        return min(found, key=order.index)
+
+    def source_status(self, answer: Answer) -> Status:
+        return {Verdict.CONNECTED: Status.LIVE, Verdict.CONDITIONAL: Status.CONDITIONAL, Verdict.OPAQUE: Status.OPAQUE}.get(answer.verdict, Status.DEAD)
+
+    def nodes(self) -> list[GraphNode]:
+        targets = {t[0] for t in self.connection.targets}
+        drawn = [self._unread_node(a) for a, _ in self.unread]
+        for n in sorted(self.kept):
+            node = self.flat.nodes[n]
+            answer = next((self.source_of[n, j] for j in range(len(node.outputs)) if (n, j) in self.source_of), None)
+            found = self.break_of.get(node.name)
+            status = Status.BREAK if found is not None and node.kind != "arg" else self.node_status(n)
+            role = Role.TARGET if n in targets else Role.OP
+            scope, _, label = node.name.rpartition("/")
+            if answer is not None:
+                path = answer.source.path or answer.source.name
+                scope, label, role = path.rpartition("/")[0], path, Role.SOURCE
+                status = status if status is Status.BREAK else self.source_status(answer)
+            spec = node.outputs[0] if node.outputs else None
+            drawn.append(GraphNode(
+                self.name(n), node.type, status, role, found.cause if found else None, found.root_cause if found else 0, scope, label,
+                spec.dtype if spec else "", spec.shape if spec else None, self.trace.locate(*node.origin), (self.index,),
+            ))  # fmt: skip
+        return drawn
+
+    def _unread_node(self, answer: Answer) -> GraphNode:
+        source = answer.source
+        path = source.path or source.name
+        b = answer.breaks[0] if answer.breaks else None
+        return GraphNode(
+            self.full_name(f"{path} (never read)"), "Variable" if source.kind == "variable" else "Tensor", Status.DEAD, Role.SOURCE,
+            b.cause if b else None, b.root_cause if b else 0, path.rpartition("/")[0], path, source.spec.dtype, source.spec.shape,
+            b.location if b else None, (self.index,),
+        )  # fmt: skip
+
+    def edges(self) -> list[GraphEdge]:
+        best: dict[tuple[str, str], GraphEdge] = {}
+        for n in sorted(self.kept):
+            node = self.flat.nodes[n]
+            for i, t in enumerate(node.inputs):
+                if t[0] not in self.kept or t[0] >= n:  # the way back of a loop is left out
+                    continue
+                edge = self._edge(n, i, t)
+                if edge is not None:
+                    known = best.get((edge.tail, edge.head))
+                    if known is None or edge.status is Status.LIVE:
+                        best[edge.tail, edge.head] = edge
+        return [best[k] for k in sorted(best)]
+
+    def _edge(self, n: int, i: int, t: Tensor) -> GraphEdge | None:
+        node = self.flat.nodes[n]
+        ways = [(j, node.way(i, j)) for j in range(self.flat.output_count(n))]
+        ways = [(j, w) for j, w in ways if _carries_data(w)]
+        if not ways:
+            return None
+        open_ways = [j for j, w in ways if w.passage in (Passage.OPEN, Passage.OPAQUE)]
+        order = [Status.LIVE, Status.CONDITIONAL, Status.OPAQUE, Status.DEAD]
+        if open_ways:
+            status = min((self.tensor_status((n, j)) for j in open_ways), key=order.index)
+            return GraphEdge(self.name(t[0]), self.name(n), status)
+        closed = next((w for _, w in ways if w.passage is Passage.CLOSED), None)
+        if closed is None:
+            return GraphEdge(self.name(t[0]), self.name(n), Status.DEAD)
+        return GraphEdge(self.name(t[0]), self.name(n), Status.BREAK, closed.cause)

@@ -1,0 +1,139 @@
+"""What to write instead of an op that cuts the gradient, by op type. Each entry is one sentence, without its full stop.
+
+Checked op by op on TensorFlow 2.21; op types that are not listed get the general sentence for their cause in `tapetrace.analysis.remedies`.
+"""
+
+from __future__ import annotations
+
+_STRAIGHT = "is flat almost everywhere: pass the gradient straight through with"
+_INDEX = "an index has no gradient: weigh all candidates with `w = tf.nn.softmax(k * scores)` and sum them, or keep the hard choice and write"
+_SCORE = "use the score function, `log_prob(sample) * tf.stop_gradient(reward)`, in the loss"
+_SOFT_COUNT = "counting has no gradient: use soft bins, `tf.reduce_sum(tf.exp(-(((x[:, None] - centres) / width) ** 2)), axis=0)`"
+_GATHER = (
+    "gradient passes to the rows that are looked up, never to the index: weigh all rows instead, "
+    "`tf.matmul(tf.nn.softmax(k * scores), table)`, or let gradient reach the scores by another way"
+)
+_TEXT = "text carries no gradient: keep the number itself for the loss, and use its text only for printing"
+_SOFT_LOGIC = "True and False carry no gradient: use soft values between 0 and 1, `a * b` for and, `a + b - a * b` for or, `1 - a` for not"
+_PARTS = "nothing of a shape depends on the values: use the values themselves, or a size that is fixed"
+_METRIC = "is a metric and has no gradient: train on a smooth loss, and keep it for evaluation"
+_DECODER = "decoding has no gradient: train on `tf.nn.ctc_loss` of the logits, and decode only to report"
+
+_OPS: dict[str, str] = {
+    "Round": f"`tf.round` {_STRAIGHT} `x + tf.stop_gradient(tf.round(x) - x)`",
+    "Rint": f"`tf.math.rint` {_STRAIGHT} `x + tf.stop_gradient(tf.math.rint(x) - x)`",
+    "Floor": f"`tf.floor` {_STRAIGHT} `x + tf.stop_gradient(tf.floor(x) - x)`",
+    "Ceil": f"`tf.math.ceil` {_STRAIGHT} `x + tf.stop_gradient(tf.math.ceil(x) - x)`",
+    "Sign": "`tf.sign` is flat, and TensorFlow returns zeros without a warning: use `tf.tanh(k * x)`, or pass the gradient straight through "
+    "with `x + tf.stop_gradient(tf.sign(x) - x)`",
+    "FloorDiv": "`//` is flat almost everywhere: divide with `/`, `q = a / b`, and pass the gradient straight through with "
+    "`q + tf.stop_gradient(tf.floor(q) - q)`",
+    "TruncateDiv": "integer division is flat almost everywhere: divide floats with `/`",
+    "ArgMax": f"{_INDEX} `w + tf.stop_gradient(tf.one_hot(tf.argmax(scores, -1), n) - w)`",
+    "ArgMin": f"{_INDEX} `w + tf.stop_gradient(tf.one_hot(tf.argmin(scores, -1), n) - w)`, with `k` negative",
+    "TopKV2": "the indices of `tf.argsort` and `tf.math.top_k` have no gradient: use the values (`tf.sort`, `top_k(...).values`), or soft ranks, "
+    "`tf.reduce_sum(tf.sigmoid(k * (x[:, None] - x[None, :])), axis=1)`",
+    "OneHot": "`tf.one_hot` takes integers, which carry no gradient: use `w = tf.nn.softmax(k * scores)` in its place, or "
+    "`w + tf.stop_gradient(one_hot - w)` to keep the hard choice",
+    "Greater": "a comparison carries no gradient: use `tf.sigmoid(k * (a - b))` for `a > b`",
+    "GreaterEqual": "a comparison carries no gradient: use `tf.sigmoid(k * (a - b))` for `a >= b`",
+    "Less": "a comparison carries no gradient: use `tf.sigmoid(k * (b - a))` for `a < b`",
+    "LessEqual": "a comparison carries no gradient: use `tf.sigmoid(k * (b - a))` for `a <= b`",
+    "Equal": "a comparison carries no gradient: use `tf.exp(-k * (a - b) ** 2)` for `a == b`",
+    "ApproximateEqual": "a comparison carries no gradient: use `tf.exp(-k * (a - b) ** 2)` for nearly equal",
+    "NotEqual": "a comparison carries no gradient: use `1 - tf.exp(-k * (a - b) ** 2)` for `a != b`",
+    "Multinomial": "a sampled class has no gradient: use Gumbel-softmax, `tf.nn.softmax((logits - tf.math.log(-tf.math.log(u))) / t)` with "
+    f"`u` uniform, or {_SCORE}",
+    "RandomUniformInt": "a random integer has no gradient: draw a float with `tf.random.uniform`, and scale it by the tensor that needs gradient",
+    "ParameterizedTruncatedNormal": "the sample has no gradient to its parameters: draw with fixed parameters, and write `mean + stddev * noise`",
+    "RandomShuffle": "`tf.random.shuffle` has no gradient: shuffle the positions instead, `tf.gather(x, tf.random.shuffle(tf.range(n)))`",
+    "AsString": _TEXT,
+    "StringFormat": _TEXT,
+    "StringToNumber": _TEXT,
+    "Histogram": _SOFT_COUNT,
+    "Bucketize": "a bucket number has no gradient: use soft membership of each bucket, `tf.nn.softmax(-k * tf.abs(x[:, None] - centres))`",
+    "AdjustContrastv2": "TensorFlow has no gradient for `tf.image.adjust_contrast`: write `(x - m) * factor + m` with "
+    "`m = tf.reduce_mean(x, axis=[-3, -2], keepdims=True)`, or augment before the weights",
+    "AdjustSaturation": "TensorFlow has no gradient for `tf.image.adjust_saturation`: write `g + factor * (x - g)` with "
+    "`g = tf.image.rgb_to_grayscale(x)`, which is close to it, or augment before the weights",
+    "AdjustHue": "TensorFlow has no gradient for `tf.image.adjust_hue`: augment before the weights, or rotate the colours with a 3 by 3 matrix, "
+    "`tf.tensordot(x, rotation, 1)`",
+    "HSVToRGB": "TensorFlow has no gradient for `tf.image.hsv_to_rgb`: compute each channel as "
+    "`v - v * s * tf.maximum(0., tf.minimum(tf.minimum(k, 4. - k), 1.))` with `k = (n + 6. * h) % 6.` and n = 5, 3, 1 for red, green, blue",
+    "ResizeArea": 'TensorFlow has no gradient for `method="area"`: use `tf.image.resize(x, size, method="bilinear", antialias=True)`',
+    "NonMaxSuppression": "the choice of boxes has no gradient: compute the loss on the boxes or scores that it selects, `tf.gather(boxes, selected)`",
+    "DrawBoundingBoxes": "`tf.image.draw_bounding_boxes` has no gradient: draw for display only, and compute the loss on the boxes",
+    "Where": "the positions that `tf.where(condition)` finds have no gradient: use `tf.where(condition, a, b)`, or multiply by a soft mask, "
+    "`tf.sigmoid(k * x)`",
+    "Unique": "`tf.unique` has no gradient: use the values before it, and its indices only to group them, `tf.math.unsorted_segment_sum`",
+    "SearchSorted": "a position has no gradient: interpolate between the neighbours that it finds, `tf.gather(y, i)` and `tf.gather(y, i + 1)`, "
+    "with weights computed from the float",
+    "Range": "`tf.range` has no gradient to its ends: write `start + step * tf.range(n, dtype=tf.float32)`",
+    "LinSpace": "`tf.linspace` has no gradient to its ends here: write `start + (stop - start) * tf.linspace(0., 1., n)`",
+    "EditDistance": f"`tf.edit_distance` {_METRIC}",
+    "InTopK": f"`tf.math.in_top_k` {_METRIC}",
+    "QuantizeV2": "quantised values carry no gradient: use `tf.quantization.fake_quant_with_min_max_vars`, whose gradient passes straight through",
+    "Bitcast": "`tf.bitcast` has no gradient: convert the value with `tf.cast` to a float dtype",
+    "ZerosLike": "`tf.zeros_like` uses the shape of its input, never its values: put the tensor itself into the loss",
+    "OnesLike": "`tf.ones_like` uses the shape of its input, never its values: put the tensor itself into the loss",
+}
+
+_SAME_AS: dict[str, str] = {
+    "StatelessMultinomial": "Multinomial",
+    "StatelessRandomUniformInt": "RandomUniformInt",
+    "StatelessRandomUniformIntV2": "RandomUniformInt",
+    "StatelessParameterizedTruncatedNormal": "ParameterizedTruncatedNormal",
+    "HistogramFixedWidth": "Histogram",
+    "Bincount": "Histogram",
+    "DenseBincount": "Histogram",
+    "RaggedBincount": "Histogram",
+    "SparseBincount": "Histogram",
+    "UpperBound": "SearchSorted",
+    "LowerBound": "SearchSorted",
+    "InTopKV2": "InTopK",
+    "UniqueV2": "Unique",
+    "UniqueWithCounts": "Unique",
+    "UniqueWithCountsV2": "Unique",
+    "DrawBoundingBoxesV2": "DrawBoundingBoxes",
+    "CombinedNonMaxSuppression": "NonMaxSuppression",
+    "NonMaxSuppressionV2": "NonMaxSuppression",
+    "NonMaxSuppressionV3": "NonMaxSuppression",
+    "NonMaxSuppressionV4": "NonMaxSuppression",
+    "NonMaxSuppressionV5": "NonMaxSuppression",
+}
+
+_FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"}), _GATHER),
+    (frozenset({"LogicalAnd", "LogicalOr", "LogicalNot", "Any", "All"}), _SOFT_LOGIC),
+    (frozenset({"Shape", "ShapeN", "Size", "Rank"}), _PARTS),
+    (frozenset({"CTCGreedyDecoder", "CTCBeamSearchDecoder"}), _DECODER),
+    (frozenset({"IsNan", "IsInf", "IsFinite"}), "True and False carry no gradient: use the answer only to choose, `tf.where(answer, a, b)`"),
+    (
+        frozenset({"RandomPoisson", "RandomPoissonV2", "StatelessRandomPoisson", "StatelessRandomBinomial", "RandomBinomial"}),
+        f"a discrete sample has no gradient: {_SCORE}, or use a continuous distribution that can be written as a function of noise",
+    ),
+    (
+        frozenset({"LookupTableFind", "LookupTableFindV2", "StringToHashBucketFast", "StringToHashBucket", "Fingerprint"}),
+        "a key that is looked up or hashed has no gradient: look it up outside the path, and learn an embedding of the result",
+    ),
+)
+
+
+def remedy_for_op(op_type: str, dtype: str = "") -> str:
+    """What to write instead of ``op_type``; empty if nothing special is known. ``dtype`` is the dtype of the value behind the op."""
+    if op_type == "Cast":
+        return _remedy_for_cast(dtype)
+    special = _OPS.get(_SAME_AS.get(op_type, op_type))
+    if special:
+        return special
+    return next((sentence for types, sentence in _FAMILIES if op_type in types), "")
+
+
+def _remedy_for_cast(dtype: str) -> str:
+    if dtype == "bool":
+        return "`tf.cast` to bool carries no gradient: use a soft answer between 0 and 1, `tf.sigmoid(k * x)`"
+    to = f"to {dtype}" if dtype else "to an integer"
+    return (
+        f"`tf.cast` {to} cuts the gradient: keep the value float here, with `tf.sigmoid(k * (x - threshold))` for a decision or "
+        "`x + tf.stop_gradient(tf.round(x) - x)` for a whole number"
+    )

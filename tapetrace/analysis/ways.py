@@ -1,0 +1,114 @@
+"""What one way through one op does with gradient, and by which cause: the judgement on a single gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tapetrace.model.trace import Gate, Recording
+from tapetrace.model.words import Cause
+
+
+class Passage(Enum):
+    """What gradient does at a gate."""
+
+    OPEN = "open"
+    OPAQUE = "opaque"
+    """Nobody can say before the step runs."""
+    CLOSED = "closed"
+    CARRIED = "carried"
+    """Closed because the value had lost its gradient before it came here: an integer handed on. The break stands upstream."""
+    NO_DATA = "no_data"
+    """No value flows here, only a shape or the identity of a variable: neither a path for gradient nor one for data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The judgement on one gate. ``cause`` is None when open; ``is_zero`` says that TensorFlow hands a tensor of zeros back through it."""
+
+    passage: Passage
+    cause: Cause | None = None
+    is_zero: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.passage is Passage.OPEN
+
+
+OPEN = Way(Passage.OPEN)
+CARRIED = Way(Passage.CARRIED, Cause.NON_FLOAT)
+CARRIED_WRITE = Way(Passage.CARRIED, Cause.VARIABLE_WRITE)
+NO_DATA = Way(Passage.NO_DATA)
+WRITE = Way(Passage.CLOSED, Cause.VARIABLE_WRITE)
+
+_STOPS = frozenset({"StopGradient", "PreventGradient"})
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+_DATASET_MARKS = ("Dataset", "Iterator")
+_SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Size", "Rank", "VariableShape", "ZerosLike", "OnesLike", "BroadcastGradientArgs"})
+
+_BY_GATE = {
+    Gate.OPEN: OPEN,
+    Gate.NON_FLOAT_INPUT: CARRIED,
+    Gate.PYTHON: Way(Passage.OPAQUE, Cause.PYTHON_FUNCTION),
+    Gate.UNKNOWN: Way(Passage.OPAQUE, Cause.NOT_PROBED),
+    Gate.CUSTOM_NONE: Way(Passage.CLOSED, Cause.CUSTOM_GRADIENT),
+    Gate.CUSTOM_ZERO: Way(Passage.CLOSED, Cause.CUSTOM_GRADIENT, is_zero=True),
+    Gate.UNREGISTERED: Way(Passage.CLOSED, Cause.NO_GRADIENT_REGISTERED),
+    Gate.NON_FLOAT_OUTPUT: Way(Passage.CLOSED, Cause.NON_FLOAT),
+    Gate.NOT_DIFFERENTIABLE: Way(Passage.CLOSED, Cause.NOT_DIFFERENTIABLE),
+    Gate.NONE: Way(Passage.CLOSED, Cause.GRADIENT_IS_NONE),
+    Gate.ZERO: Way(Passage.CLOSED, Cause.GRADIENT_IS_ZERO, is_zero=True),
+}
+
+_BY_TYPE = {
+    "stop": Way(Passage.CLOSED, Cause.STOP_GRADIENT),
+    "python": Way(Passage.CLOSED, Cause.PYTHON_FUNCTION),
+    "dataset": Way(Passage.CLOSED, Cause.DATASET),
+}
+
+_BY_RECORDING = {
+    Recording.OUTSIDE: Way(Passage.CLOSED, Cause.OUTSIDE_TAPE),
+    Recording.STOPPED: Way(Passage.CLOSED, Cause.RECORDING_STOPPED),
+}
+
+
+def _type_family(op_type: str) -> str | None:
+    if op_type in _STOPS:
+        return "stop"
+    if op_type in _PYTHON:
+        return "python"
+    if any(mark in op_type for mark in _DATASET_MARKS):
+        return "dataset"
+    return None
+
+
+def judge(op_type: str, gate: Gate, recording: Recording) -> Way:
+    """The way through a gate: what the op is comes first, then what its gradient function says, then what the tape recorded."""
+    if op_type in _SHAPE_ONLY:
+        return NO_DATA
+    way = _BY_GATE[gate]
+    if way.is_open:
+        return OPEN if recording is Recording.RECORDED else _BY_RECORDING[recording]
+    family = _type_family(op_type)
+    if family is None or way is CARRIED or (family == "python" and gate is Gate.PYTHON):
+        if way.passage is Passage.OPAQUE and recording is not Recording.RECORDED:
+            return _BY_RECORDING[recording]
+        return way
+    return _BY_TYPE[family]
+
+
+def is_blind(op_type: str) -> bool:
+    """Whether the graph does not know where the op's values come from: Python code, a captured tensor, a dataset element."""
+    return op_type == "Captured" or _type_family(op_type) in ("python", "dataset")
+
+
+def writes_variable(op_type: str) -> bool:
+    """Whether the op writes into the variable that is its first input."""
+    return (op_type.startswith("Assign") and "Variable" in op_type) or op_type.startswith(
+        ("ResourceScatter", "ResourceApply", "ResourceSparseApply", "ResourceStridedSliceAssign")
+    )
+
+
+def overwrites_variable(op_type: str) -> bool:
+    """Whether nothing of the variable's former value survives the write."""
+    return op_type == "AssignVariableOp"

@@ -1,0 +1,172 @@
+"""Which line of the user's code a stack belongs to.
+
+TensorFlow keeps the whole Python stack of every op, outermost frame first, AutoGraph's lines already mapped back to the user's file. Most of it is
+TensorFlow, Keras, the launcher and tapetrace; what a person can act on is the innermost frame of their own.
+"""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tapetrace.capture.origins import Origin, Origins
+from tapetrace.model.locations import Frame, Location
+
+RawFrame = tuple[str, int, str]
+"""File, line and function of one frame."""
+
+
+class StackFrame(Protocol):
+    """What TensorFlow's ``op.traceback`` and Python's ``traceback.FrameSummary`` have in common."""
+
+    @property
+    def filename(self) -> str: ...
+    @property
+    def lineno(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+Frames = Iterable[RawFrame] | Iterable[StackFrame]
+"""A stack, innermost frame last."""
+
+_CAPTURE = str(Path(__file__).parent)
+_AUTOGRAPH_PREFIX = "tf__"
+
+
+def raw_frames(frames: Frames) -> tuple[RawFrame, ...]:
+    """``frames`` as plain tuples, which outlive the op that they were read from."""
+    return tuple(f if isinstance(f, tuple) else (f.filename, f.lineno or 0, f.name) for f in frames)
+
+
+def here() -> list[RawFrame]:
+    """The stack of the caller with AutoGraph's lines mapped back; tapetrace's own frames at its end do no harm."""
+    from tapetrace.capture import private
+
+    return list(raw_frames(private.tf_stack.extract_stack()))
+
+
+class Locator:
+    """Turns stacks into locations, and remembers each frame and each stack, since thousands of ops share them.
+
+    ``user_roots`` are folders and files that count as the user's although they are installed (see `Origins`).
+    """
+
+    def __init__(self, user_roots: Iterable[str | Path] = ()) -> None:
+        self._origins = Origins(user_roots)
+        self._frames: dict[RawFrame, Frame] = {}
+        self._stacks: dict[tuple[RawFrame, ...], Location | None] = {}
+        self._in_function: dict[tuple[tuple[RawFrame, ...], str, str], Location | None] = {}
+
+    def locate(self, frames: Frames) -> Location | None:
+        """The innermost user frame, those it was called from, and the library frame that it led to; None if no frame is the user's."""
+        stack = raw_frames(frames)
+        try:
+            return self._stacks[stack]
+        except KeyError:
+            location = self._stacks[stack] = self._locate(stack)
+            return location
+
+    def locate_function(self, frames: Frames, file: str, function: str) -> Location | None:
+        """The location whose own frame is the innermost one in exactly ``function`` of ``file``; if there is none, that of `locate`.
+
+        Answers which line of the function that opened the tape led to an op, however deep in other user code the op was made.
+        """
+        key = (raw_frames(frames), file, _original_name(function))
+        if key not in self._in_function:
+            self._in_function[key] = self._locate_function(*key)
+        return self._in_function[key]
+
+    def locate_exception(self, error: BaseException) -> Location | None:
+        """Where in the user's code ``error`` was raised, or came through; looks behind exceptions that were re-raised from others.
+
+        Inside a tf.function the stack of an exception runs through generated files; AutoGraph attaches the lines that they came from.
+        """
+        seen: set[int] = set()
+        current: BaseException | None = error
+        while current is not None and id(current) not in seen:
+            seen.add(id(current))
+            location = self._syntax_error(current) or self.locate(_exception_frames(current))
+            if location is not None:
+                return location
+            current = current.__cause__ or current.__context__
+        return None
+
+    def _locate(self, stack: tuple[RawFrame, ...]) -> Location | None:
+        step = self._step(stack)
+        for i in reversed(range(len(step))):
+            if self._is_user(step[i]):
+                return self._location(step, i)
+        return None
+
+    def _locate_function(self, stack: tuple[RawFrame, ...], file: str, function: str) -> Location | None:
+        step = self._step(stack)
+        for i in reversed(range(len(step))):
+            if step[i][0] == file and _original_name(step[i][2]) == function and self._is_user(step[i]):
+                return self._location(step, i)
+        return self.locate(stack)
+
+    def _step(self, stack: Sequence[RawFrame]) -> Sequence[RawFrame]:
+        """The part of ``stack`` that belongs to the step: what lies inside tapetrace's outermost frame.
+
+        Under ``watch()`` there is no such frame around the step; the only ones are wrappers in ``capture`` that the user's own code called.
+        """
+        origin = self._origins.origin
+        for i, frame in enumerate(stack):
+            if origin(frame[0]) is Origin.TAPETRACE:
+                inside = stack[i + 1 :]
+                if not frame[0].startswith(_CAPTURE) or any(map(self._is_user, inside)):
+                    return inside
+                break
+        return stack
+
+    def _location(self, step: Sequence[RawFrame], at: int) -> Location:
+        callers: list[Frame] = []
+        inner = self._frame(step[at])
+        for raw in reversed(step[:at]):
+            if self._is_user(raw):
+                frame = self._frame(raw)
+                # AutoGraph maps a comprehension and the function around it to the same line.
+                if frame != (callers[-1] if callers else inner):
+                    callers.append(frame)
+        return Location(inner, tuple(callers), self._library(step[at + 1 :]))
+
+    def _library(self, deeper: Sequence[RawFrame]) -> Frame | None:
+        """The innermost library frame worth naming: not a generated wrapper and not machinery, unless there is nothing else."""
+        by_origin = {self._origins.origin(raw[0]): raw for raw in deeper}  # the innermost of each, since it comes last
+        found = by_origin.get(Origin.LIBRARY) or by_origin.get(Origin.WRAPPER)
+        return self._frame(found) if found else None
+
+    def _is_user(self, raw: RawFrame) -> bool:
+        return self._origins.origin(raw[0]) is Origin.USER
+
+    def _frame(self, raw: RawFrame) -> Frame:
+        frame = self._frames.get(raw)
+        if frame is None:
+            file, line, function = raw
+            frame = self._frames[raw] = Frame(file, line, _original_name(function), linecache.getline(file, line).strip())
+        return frame
+
+    def _syntax_error(self, error: BaseException) -> Location | None:
+        """A SyntaxError happens in the file that it names, which has no frame yet."""
+        if not isinstance(error, SyntaxError) or not error.filename or not error.lineno:
+            return None
+        raw = (error.filename, error.lineno, "<module>")
+        return Location(self._frame(raw)) if self._is_user(raw) else None
+
+
+def _original_name(function: str) -> str:
+    return function.removeprefix(_AUTOGRAPH_PREFIX)
+
+
+def _exception_frames(error: BaseException) -> list[RawFrame]:
+    frames = [(f.f_code.co_filename, line, f.f_code.co_name) for f, line in traceback.walk_tb(error.__traceback__)]
+    metadata = getattr(error, "ag_error_metadata", None)
+    if metadata is None:
+        return frames
+    converted = [(f.filename, f.lineno, f.function_name) for f in reversed(metadata.translated_stack)]
+    generated = next((i for i, f in enumerate(frames) if "__autograph_generated_file" in f[0]), len(frames))
+    return frames[:generated] + converted

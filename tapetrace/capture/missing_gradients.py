@@ -1,0 +1,54 @@
+"""Ops without a registered gradient, met while a backward pass is built.
+
+TensorFlow raises at the first and nothing after it is traced. In a trace that nobody runs, such an op can be given zeros instead, so that the rest
+of the step is still seen; that TensorFlow would have raised is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tapetrace.capture import private
+from tapetrace.capture.locations import Locator, here
+from tapetrace.model.trace import TraceError
+
+
+class MissingGradients:
+    """``met`` lists the op types that were looked up in vain, in order. ``outside`` holds what TensorFlow would have raised outside a gradient call:
+    the backward pass of a ``tf.function`` is built as soon as it is called under a tape."""
+
+    def __init__(self, locator: Locator) -> None:
+        self.met: list[str] = []
+        self.outside: list[TraceError] = []
+        self.is_in_call = False
+        self._locator = locator
+
+    def wrap_lookup(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def lookup(registry: Any, name: str) -> Any:
+            try:
+                return original(registry, name)
+            except LookupError:
+                if registry is not private.gradient_registry:
+                    raise
+                # Functions are called under their own name, and TensorFlow goes on after it has looked for a gradient in vain.
+                if name.endswith("Call") or private.op_definitions.get(name) is None:
+                    raise
+                self.met.append(name)
+                if not self.is_in_call:
+                    self.outside.append(TraceError("LookupError", self.message(name), self._locator.locate(here())))
+                return _zeros
+
+        return lookup
+
+    @staticmethod
+    def message(op_type: str) -> str:
+        """What TensorFlow says in its LookupError."""
+        return f"gradient registry has no entry for: {op_type}"
+
+
+def _zeros(op: Any, *grads: Any) -> list[Any]:
+    """A gradient of zeros for every input that can have one."""
+    return [tf.zeros_like(t) if private.is_trainable(t) and t.dtype not in (tf.resource, tf.variant) else None for t in op.inputs]

@@ -1,0 +1,92 @@
+"""Every private TensorFlow name that tapetrace uses, each with what it is for. Looked up, not version-parsed; tried with TensorFlow 2.16 to 2.21.
+
+A name that is missing raises `InstallationError` when this module is imported, so that nothing fails half way through a trace.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tapetrace.errors import InstallationError
+
+
+def _find(module: str, name: str = "") -> Any:
+    """The attribute ``name`` of ``module``, or the module itself."""
+    try:
+        found = import_module(module)
+        return getattr(found, name) if name else found
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
+            raise InstallationError("TensorFlow is not installed here: pip install 'tapetrace[tensorflow]'.") from error
+        what = f"{module}.{name}" if name else module
+        raise InstallationError(f"This TensorFlow has no {what}, which tapetrace needs: pip install -U 'tensorflow>=2.16'.") from error
+
+
+gradient_registry = _find("tensorflow.python.framework.ops", "gradient_registry")
+"""What ``tf.RegisterGradient`` fills. ``lookup(op type)`` gives a function, or None for an op that is not differentiable; or raises LookupError."""
+
+FuncGraph = _find("tensorflow.python.framework.func_graph", "FuncGraph")
+"""A graph that captures outside tensors as placeholders: the scratch graph that a gradient function is asked in."""
+
+is_trainable = _find("tensorflow.python.eager.backprop_util", "IsTrainable")
+"""Whether gradients exist for a tensor or dtype at all. Of a variant it looks at what the list inside holds."""
+
+handle_data_of = _find("tensorflow.python.ops.handle_data_util", "get_handle_data")
+"""Dtypes and shapes behind a resource or variant tensor, as a proto with ``is_set`` and ``shape_and_type``; None if nobody knows."""
+
+copy_handle_data = _find("tensorflow.python.ops.handle_data_util", "copy_handle_data")
+"""``(from, to)``: makes a placeholder know what its resource or variant holds."""
+
+tf_stack = _find("tensorflow.python.util.tf_stack")
+"""The Python stack as TensorFlow records it, with AutoGraph's lines mapped back: ``extract_stack()``."""
+
+
+def function_graph(graph: Any, name: str) -> Any:
+    """The FuncGraph behind a function's ``name`` as ``graph`` knows it, None when only its definition is known."""
+    found = graph._get_function(name)  # the only way from an op that calls a function to the Python graph of its body
+    return getattr(found, "graph", None)
+
+
+def copy_operation(graph: Any, operation: Any, inputs: list[Any], attributes: dict[str, Any]) -> Any:
+    """Add to ``graph`` an op like ``operation`` on other ``inputs``. The public ``tf.raw_ops`` would drop ``_gradient_op_type`` and the like."""
+    return graph._create_op_internal(
+        operation.type,
+        inputs,
+        dtypes=[t.dtype for t in operation.outputs],
+        input_types=[t.dtype for t in operation.inputs],
+        attrs=attributes,
+        op_def=operation.op_def,
+        compute_device=False,
+    )
+
+
+default_graph = _find("tensorflow.python.framework.ops", "get_default_graph")
+"""The graph that ops are being added to in this thread."""
+
+GradientTape = _find("tensorflow.python.eager.backprop", "GradientTape")
+"""The class behind ``tf.GradientTape``; its ``_push_tape`` and ``_pop_tape`` serve ``with``, ``stop_recording`` and ``reset``."""
+
+flat_gradient_tensors = _find("tensorflow.python.framework.composite_tensor_gradient", "get_flat_tensors_for_gradients")
+"""The one tensor of each composite tensor (ragged, sparse, IndexedSlices) that a gradient call differentiates."""
+
+Function = _find("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function")
+"""What ``tf.function`` returns; ``_clone(None)`` makes one like it that has not been traced."""
+
+python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
+"""The Python functions behind ``numpy_function`` and ``py_function`` ops, by the op's ``token``."""
+
+
+op_definitions = _find("tensorflow.python.framework.op_def_registry")
+"""``get(type)``: the definition of an op type, None for the name of a function."""
+
+
+def operation_count(graph: Any) -> int:
+    """How many ops ``graph`` has."""
+    return len(graph.get_operations())
+
+
+def python_function(token: bytes) -> Any:
+    """The user's function behind a ``numpy_function`` or ``py_function`` op, None if it is gone."""
+    found = python_functions.get(token.decode())
+    return getattr(found, "_func", found)

@@ -1,0 +1,231 @@
+"""Watching a step while it is traced: the tapes it opens and the gradient calls it makes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tapetrace.capture import private
+from tapetrace.capture.locations import Locator, here
+from tapetrace.capture.missing_gradients import MissingGradients
+from tapetrace.capture.patches import Patches
+from tapetrace.capture.snapshot import Snapshots
+from tapetrace.capture.tapes import TapeRecord, graph_counts
+from tapetrace.model.locations import Location
+from tapetrace.model.trace import Tape, TraceError
+
+
+@dataclass(slots=True, eq=False)
+class CallRecord:
+    """One gradient call as it happened: Python objects, to be described after the trace."""
+
+    index: int
+    kind: str
+    graph: Any
+    root: Any
+    body: str
+    order: int
+    targets: list[Any]
+    sources: list[Any]
+    tape: Tape
+    location: Location | None
+    watched: list[tuple[Any, int]] | None = None
+    gradients: list[Any] | None = None
+    error: TraceError | None = None
+    tape_reused: bool = False
+    unconnected_zero: bool = False
+    made: bool = True
+
+
+class Recorder:
+    """Records gradient calls and tape windows in the thread that traces. ``verify`` False leaves the backward pass out."""
+
+    def __init__(self, locator: Locator, verify: bool = True) -> None:
+        self.locator = locator
+        self.verify = verify
+        self.snapshots = Snapshots()
+        self.calls: list[CallRecord] = []
+        self.missing = MissingGradients(locator)
+        self._tapes: dict[int, TapeRecord] = {}
+        self._inside = 0
+        self._thread = threading.get_ident()
+
+    @contextmanager
+    def recording(self) -> Any:
+        """Within this context gradient calls are recorded."""
+        tape_class = private.GradientTape
+        with Patches() as patches:
+            patches.wrap(tape_class, "_push_tape", self._wrap_push)
+            patches.wrap(tape_class, "_pop_tape", self._wrap_pop)
+            patches.wrap(tape_class, "stop_recording", self._wrap_stop)
+            patches.wrap(tape_class, "reset", self._wrap_reset)
+            patches.wrap(tape_class, "watch", self._wrap_watch)
+            for name in ("gradient", "jacobian", "batch_jacobian"):
+                patches.wrap(tape_class, name, self._wrap_gradient(name))
+            patches.wrap(tf, "gradients", self._wrap_symbolic)
+            patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
+            yield self
+
+    def _is_ours(self) -> bool:
+        """Whether the current code belongs to the step that is being traced."""
+        return threading.get_ident() == self._thread and isinstance(private.default_graph(), private.FuncGraph)
+
+    def record_of(self, tape: Any) -> TapeRecord:
+        """What is known of a tape; made when it is first met, and kept alive with it."""
+        record = self._tapes.get(id(tape))
+        if record is None:
+            record = TapeRecord(tape, tape._persistent, tape._watch_accessed_variables)
+            self._tapes[id(tape)] = record
+        return record
+
+    # Tapes.
+
+    def _wrap_push(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def _push_tape(tape: Any) -> Any:
+            result = original(tape)
+            if self._is_ours():
+                record = self.record_of(tape)
+                if record.opened_frame is None:
+                    record.opened_at = self.locator.locate(here())
+                    record.opened_frame = record.opened_at.frame if record.opened_at else None
+                record.push(graph_counts(self.snapshots.graph_key))
+            return result
+
+        return _push_tape
+
+    def _wrap_pop(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def _pop_tape(tape: Any) -> Any:
+            result = original(tape)
+            if self._is_ours():
+                self.record_of(tape).pop(graph_counts(self.snapshots.graph_key))
+            return result
+
+        return _pop_tape
+
+    def _wrap_stop(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        def stop_recording(tape: Any) -> Any:
+            record = self.record_of(tape)
+            record.is_stopping = True
+            stopping = original(tape)
+            try:
+                stopping.__enter__()
+            finally:
+                record.is_stopping = False
+            try:
+                yield
+            except BaseException as error:
+                if not stopping.__exit__(type(error), error, error.__traceback__):
+                    raise
+            else:
+                stopping.__exit__(None, None, None)
+
+        return stop_recording
+
+    def _wrap_reset(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def reset(tape: Any) -> Any:
+            result = original(tape)
+            self.record_of(tape).forget()
+            return result
+
+        return reset
+
+    def _wrap_watch(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def watch(tape: Any, tensor: Any) -> Any:
+            result = original(tape, tensor)
+            if self._is_ours():
+                counts = graph_counts(self.snapshots.graph_key)
+                self.record_of(tape).watched.extend((t, counts) for t in tf.nest.flatten(tensor))
+            return result
+
+        return watch
+
+    # Gradient calls.
+
+    def _wrap_gradient(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def gradient(tape: Any, target: Any = None, sources: Any = None, *args: Any, **kwargs: Any) -> Any:
+                if kind == "batch_jacobian" and sources is None:
+                    sources = kwargs.pop("source", None)
+                if self._inside or not self._is_ours():
+                    return original(tape, target, sources, *args, **kwargs)
+                record = self.record_of(tape)
+                call = self._begin(kind, target, sources, record.frozen(graph_counts(self.snapshots.graph_key)), self._watched(record))
+                call.unconnected_zero = _asks_for_zeros(args, kwargs)
+                if tape._tape is None and target is not None and kind != "batch_jacobian":
+                    return self._reused(call, sources)
+                return self._perform(call, sources, lambda: original(tape, target, sources, *args, **kwargs), tape)
+
+            return gradient
+
+        return make
+
+    def _wrap_symbolic(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def gradients(ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or not self._is_ours():
+                return original(ys, xs, *args, **kwargs)
+            call = self._begin("gradients", ys, xs, Tape(), None)
+            call.unconnected_zero = _asks_for_zeros(args, kwargs)
+            return self._perform(call, xs, lambda: original(ys, xs, *args, **kwargs), None)
+
+        return gradients
+
+    def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
+        graph = private.default_graph()
+        root = graph
+        while isinstance(root.outer_graph, private.FuncGraph):
+            root = root.outer_graph
+        draft = self.snapshots.take(graph)
+        call = CallRecord(
+            len(self.calls), kind, graph, root, draft.key, len(draft.ops), tf.nest.flatten(target), tf.nest.flatten(sources), tape,
+            self.locator.locate(here()), watched,
+        )  # fmt: skip
+        self.calls.append(call)
+        return call
+
+    def _watched(self, record: TapeRecord) -> list[tuple[Any, int]]:
+        key = self.snapshots.graph_key(private.default_graph())
+        found = [(t, counts.get(key, 0)) for t, counts in record.watched]
+        try:
+            found += [(v, 0) for v in record.tape.watched_variables()]
+        except RuntimeError:  # a used tape has let go of them
+            pass
+        return found
+
+    def _perform(self, call: CallRecord, sources: Any, ask: Callable[[], Any], tape: Any) -> Any:
+        self._inside += 1
+        self.missing.is_in_call = True
+        lacking_before = len(self.missing.met)
+        try:
+            result = ask()
+        except (LookupError, RuntimeError, ValueError, TypeError) as error:
+            call.error = TraceError(type(error).__name__, str(error), self.locator.locate_exception(error))
+            raise
+        finally:
+            self._inside -= 1
+            self.missing.is_in_call = False
+            self.snapshots.mark_backward(call.graph, call.index)
+        call.gradients = tf.nest.flatten(result)
+        lacking = self.missing.met[lacking_before:]
+        if lacking:
+            call.error = TraceError("LookupError", self.missing.message(lacking[0]), call.location)
+        return result
+
+    def _reused(self, call: CallRecord, sources: Any) -> Any:
+        """A used tape raises; the trace goes on with zeros, which nobody runs."""
+        call.tape_reused = True
+        message = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+        call.error = TraceError("RuntimeError", message, call.location)
+        return tf.nest.map_structure(tf.zeros_like, sources)
+
+
+def _asks_for_zeros(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the caller wants zeros where nothing is connected."""
+    zero = tf.UnconnectedGradients.ZERO
+    given = [*args, kwargs.get("unconnected_gradients")]
+    return any(a is zero or (isinstance(a, str) and a.lower() == zero.value) for a in given)

@@ -1,0 +1,247 @@
+"""Trace a step with ``tf.function(step).get_concrete_function`` and record what is needed to judge its gradients."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from tapetrace.capture import private
+from tapetrace.capture.extraction import Extraction
+from tapetrace.capture.gates import GateProber
+from tapetrace.capture.locations import Locator
+from tapetrace.capture.recorder import CallRecord, Recorder
+from tapetrace.capture.snapshot import Draft
+from tapetrace.capture.variables import VariableNames, describe_variable, is_variable, spec_of
+from tapetrace.errors import TraceFailed
+from tapetrace.model.locations import Frame, Location
+from tapetrace.model.trace import GradientCall, OtherVariable, Ref, Source, Tape, Trace, TraceError
+from tapetrace.model.words import Returned
+
+
+def trace_step(
+    step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, target: str, locator: Locator, verify: bool = True
+) -> Trace:
+    """The facts of one trace of ``step``.
+
+    ``args`` and ``kwargs`` are what the step is called with: tensors, arrays, ``tf.TensorSpec``, or Python values. When the step raises, what was
+    seen until then is in the Trace, beside the error. Raises `TraceFailed` when there is nothing to judge.
+    """
+    recorder = Recorder(locator, verify)
+    function, error, outputs = _traceable(step), None, None
+    with recorder.recording():
+        try:
+            outputs = function.get_concrete_function(*args, **kwargs)
+        except Exception as raised:  # whatever the user's step raises belongs in the report
+            error = TraceError(type(raised).__name__, _first_lines(str(raised)), locator.locate_exception(raised))
+            failure: BaseException | None = raised
+        else:
+            failure = None
+    calls = _of_last_trace(recorder.calls)
+    if not calls and failure is not None:
+        where = f" at {error.location.place}" if error and error.location else ""
+        raise TraceFailed(f"The step could not be traced: {type(failure).__name__}{where}: {_first_lines(str(failure), 1)}") from failure
+    if not calls:
+        calls = [_implied_call(recorder, outputs, target)]
+    if error is None and recorder.missing.outside:
+        error = recorder.missing.outside[0]
+    return _describe(recorder, calls, outputs, target, error)
+
+
+def _traceable(step: Callable[..., Any]) -> Any:
+    """A tf.function that has not been traced; a ``tf.function`` of the user's is cloned with its options."""
+    if isinstance(step, private.Function):
+        return step._clone(None)  # type: ignore[attr-defined]
+    return tf.function(step)
+
+
+def _of_last_trace(calls: list[CallRecord]) -> list[CallRecord]:
+    """A step that makes variables is traced twice; only the last trace counts."""
+    return [c for c in calls if c.root is calls[-1].root]
+
+
+def _first_lines(text: str, count: int = 12) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return "\n".join(lines[:count])
+
+
+def _implied_call(recorder: Recorder, concrete: Any, target: str) -> CallRecord:
+    """For a step without a gradient call that returns a loss: the gradient of that loss for every trainable variable it reads."""
+    results = [t for t in tf.nest.flatten(concrete.structured_outputs) if tf.is_tensor(t)]
+    if len(results) != 1 or not results[0].dtype.is_floating or results[0].shape.rank not in (0, None):
+        returned = ", ".join(str(spec_of(t)) for t in results) or "no tensor"
+        raise TraceFailed(
+            f"{target} makes no gradient call and returns {returned}: let it call tape.gradient, or return a scalar float loss and nothing else."
+        )
+    graph = concrete.graph
+    draft = recorder.snapshots.take(graph)
+    variables = [v for v in graph.variables if v.trainable]
+    return CallRecord(0, "loss", graph, graph, draft.key, len(draft.ops), [graph.outputs[0]], variables, Tape(), None, None, made=False)
+
+
+def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None) -> Trace:
+    names = VariableNames()
+    for call in calls:
+        names.add(call.sources)
+    others = _other_variables(calls, names)
+    extraction = Extraction(recorder.snapshots, GateProber(), names)
+    drafts = [recorder.snapshots.drafts[call.body] for call in calls]
+    for call, draft in zip(calls, drafts, strict=True):
+        extraction.add_root(draft, [_tensor_of(t) for t in call.targets if _is_tensor(t)], [_tensor_of(s) for s in call.sources if _is_tensor(s)])
+    described = tuple(_call(recorder, extraction, call, draft) for call, draft in zip(calls, drafts, strict=True))
+    return Trace(
+        target=target,
+        tensorflow=tf.__version__,
+        keras=_keras_version(),
+        mode="graph",
+        bodies=extraction.bodies,
+        calls=described,
+        variables=tuple(_other(extraction, drafts, v) for v in others),
+        not_applied=_not_applied(calls, concrete),
+        error=error,
+        locate=_Locations(recorder.locator, extraction),
+    )
+
+
+def _keras_version() -> str:
+    import sys
+
+    keras = sys.modules.get("keras")
+    return str(getattr(keras, "__version__", ""))
+
+
+def _is_tensor(value: Any) -> bool:
+    return is_variable(value) or tf.is_tensor(value) or isinstance(value, tf.IndexedSlices | tf.SparseTensor | tf.RaggedTensor)
+
+
+def _tensor_of(value: Any) -> Any:
+    """The one tensor that TensorFlow differentiates: of a ragged or sparse tensor its values."""
+    return value if is_variable(value) else private.flat_gradient_tensors([value])[0]
+
+
+def _other_variables(calls: list[CallRecord], names: VariableNames) -> list[Any]:
+    """Trainable variables that a tape watched and that no call asked for, as Keras objects where there is one."""
+    watched: dict[int, Any] = {}
+    for call in calls:
+        for value, _ in call.watched or ():
+            if is_variable(value) and value.trainable and names.of_handle(value.handle) is None:
+                watched[id(value.handle)] = value
+    if watched:
+        names.add(watched.values())
+        names.add(v for v in _keras_variables() if id(v.handle) in watched)
+    return [names.of_handle(v.handle) for v in watched.values()]
+
+
+def _keras_variables() -> Iterable[Any]:
+    """All Keras variables that have a value; Keras keeps no list of them."""
+    import sys
+
+    keras = sys.modules.get("keras")
+    if keras is None:
+        return []
+    kind = getattr(keras, "Variable", None)
+    return [o for o in gc.get_objects() if kind is not None and isinstance(o, kind) and getattr(o, "_value", None) is not None]
+
+
+def _other(extraction: Extraction, drafts: list[Draft], variable: Any) -> OtherVariable:
+    named = describe_variable(variable)
+    refs = [(draft.key, ref) for draft in drafts if (ref := extraction.ref(draft, variable)) is not None]
+    return OtherVariable(named.name, named.path, tuple(refs))
+
+
+def _call(recorder: Recorder, extraction: Extraction, call: CallRecord, draft: Draft) -> GradientCall:
+    targets: list[Ref | None] = [extraction.ref(draft, _tensor_of(t)) if _is_tensor(t) else None for t in call.targets]
+    watched = None
+    if call.watched is not None:
+        found = [(extraction.ref(draft, _tensor_of(t)), order) for t, order in call.watched if _is_tensor(t)]
+        watched = tuple((ref, order) for ref, order in found if ref is not None)
+    gradients = call.gradients or [None] * len(call.sources)
+    sources = tuple(_source(extraction, call, draft, s, g) for s, g in zip(call.sources, gradients, strict=True))
+    return GradientCall(
+        kind=call.kind,
+        body=draft.key,
+        order=call.order,
+        targets=tuple(targets),
+        target_names=tuple(_target_name(t) for t in call.targets),
+        sources=sources,
+        tape=_tape_by_body(recorder, call.tape, draft),
+        float_targets=tuple(_is_tensor(t) and bool(private.is_trainable(_tensor_of(t))) for t in call.targets),
+        watched=watched,
+        location=call.location,
+        error=call.error,
+        tape_reused=call.tape_reused,
+        unconnected_zero=call.unconnected_zero,
+        made=call.made,
+    )
+
+
+def _target_name(target: Any) -> str:
+    return str(getattr(target, "name", "")) or type(target).__name__
+
+
+def _tape_by_body(recorder: Recorder, tape: Tape, draft: Draft) -> Tape:
+    """The windows of a tape under the keys of the drafts that this call refers to."""
+    windows = {}
+    current: Draft | None = draft
+    while current is not None:
+        if current.graph_key in tape.windows:
+            windows[current.key] = tape.windows[current.graph_key]
+        current = recorder.snapshots.drafts[current.outer] if current.outer else None
+    return replace(tape, windows=windows)
+
+
+def _source(extraction: Extraction, call: CallRecord, draft: Draft, value: Any, gradient: Any) -> Source:
+    returned = _returned(call, gradient)
+    if is_variable(value):
+        named = describe_variable(value)
+        is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
+        return Source(named.name, named.path, "variable", named.spec, extraction.ref(draft, value), is_float, named.trainable, returned, named.owner)
+    tensor = _tensor_of(value) if _is_tensor(value) else None
+    name = _target_name(value)
+    if tensor is None:
+        return Source(name, "", "tensor", spec_of(tf.constant(0.0)), None, False, True, returned)
+    return Source(name, "", "tensor", spec_of(tensor), extraction.ref(draft, tensor), bool(private.is_trainable(tensor)), True, returned)
+
+
+def _returned(call: CallRecord, gradient: Any) -> Returned | None:
+    if call.error is not None:
+        return Returned.ERROR
+    if not call.made:
+        return None
+    return Returned.NONE if gradient is None else Returned.TENSOR
+
+
+def _not_applied(calls: list[CallRecord], concrete: Any) -> tuple[tuple[int, int], ...]:
+    """Gradients of variables that nothing reads: no op takes them, and the step does not return them."""
+    if concrete is None:
+        return ()
+    return tuple(
+        (c, s)
+        for c, call in enumerate(calls)
+        for s, gradient in enumerate(call.gradients or ())
+        if gradient is not None and is_variable(call.sources[s]) and call.error is None and not _is_used(gradient)
+    )
+
+
+def _is_used(gradient: Any) -> bool:
+    tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+    return not hasattr(tensor, "consumers") or bool(tensor.consumers()) or any(tensor is out for out in tensor.graph.outputs)
+
+
+class _Locations:
+    """``trace.locate``: reads the stack of an op when its location is asked for."""
+
+    def __init__(self, locator: Locator, extraction: Extraction) -> None:
+        self._locator = locator
+        self._operations = extraction.operations
+
+    def __call__(self, body: str, position: int, inside: Frame | None = None) -> Location | None:
+        op = self._operations[body][position]
+        if op is None or not op.traceback:
+            return None
+        if inside is None:
+            return self._locator.locate(op.traceback)
+        return self._locator.locate_function(op.traceback, inside.file, inside.function)
