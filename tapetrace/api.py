@@ -1,13 +1,11 @@
-"""The Python API: check a step, assert that it is connected, read a saved report."""
+"""The Python API: check a step, insist that it is connected, read and write reports."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tapetrace.analysis.analyse import analyse
 from tapetrace.errors import OutputError, ReportError, UsageError
 from tapetrace.model.report import Report
 
@@ -20,13 +18,118 @@ def check(
     specs: Sequence[str] | None = None,
     mode: str = "auto",
     verify: bool = True,
-    numeric: bool = False,
     target: str = "",
     **kwargs: Any,
 ) -> Report:
-    """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?"""
+    """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?
+
+    ``step`` is a function, a ``tf.function``, a compiled Keras model, or the name of one (``"pkg.train:train_step"``). It is traced, never run:
+    ``args`` and ``kwargs`` are what it is called with (tensors, arrays, ``tf.TensorSpec``), or ``specs`` describes them (``"float32[8,28,28,1]"``).
+    ``verify=False`` does not build the backward pass, which is quicker, and does without the comparison with what TensorFlow returns.
+
+    Raises `tapetrace.TapetraceError` when there is no answer: the target cannot be found, the arguments do not fit, the step makes no gradient
+    call and returns no loss, TensorFlow is missing or too old.
+
+    >>> report = tapetrace.check(train_step, x, y)           # doctest: +SKIP
+    >>> report.ok, [path.source.path for path in report.broken]  # doctest: +SKIP
+    (False, ['vae/enc/kernel'])
+    """
+    if mode not in MODES:
+        raise UsageError(f"mode={mode!r} is not one of {', '.join(map(repr, MODES))}.")
+    if isinstance(step, str):
+        from tapetrace.targets import load_target
+
+        target = target or step
+        step = load_target(step).value
+    from tapetrace.capture.environment import require_tensorflow
+
+    require_tensorflow()
+    from tapetrace.analysis.analyse import analyse
     from tapetrace.capture.steps import trace
 
-    if mode not in MODES:
-        raise UsageError(f"mode={mode!r} is not one of {', '.join(MODES)}.")
     return analyse(trace(step, args, kwargs, specs=specs, verify=verify, target=target))
+
+
+def assert_connected(step: Callable[..., Any] | str | Any, *args: Any, **kwargs: Any) -> Report:
+    """Raise AssertionError, with the text report as its message, unless a real gradient reaches every source. Arguments are those of `check`."""
+    report = check(step, *args, **kwargs)
+    if not report.ok:
+        raise AssertionError("\n" + render_text(report))
+    return report
+
+
+def load(path: str | Path) -> Report:
+    """A report that was written as JSON. Raises `tapetrace.TapetraceError` when ``path`` cannot be read or is no report."""
+    from tapetrace.model.encoding import report_from_json
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read ({error.strerror}): give a file that `tapetrace check -o report.json` wrote.") from error
+    except UnicodeDecodeError as error:
+        raise ReportError(f"{path} is not text: give a file that `tapetrace check -o report.json` wrote.") from error
+    return report_from_json(text)
+
+
+def write_report(report: Report, path: Path, *, detail: str = "line", source: bool = True) -> Path:
+    """Write a report in the format that the suffix of ``path`` names; an existing file is replaced only when the new one is whole.
+
+    ``detail`` is what one box of a picture stands for: ``line``, ``ops`` or ``layers``. ``source=False`` leaves lines of code out.
+    Raises `tapetrace.TapetraceError` for an unknown suffix, a path that cannot be written, or a picture without a layout engine.
+    """
+    from tapetrace.render.files import write_atomic
+    from tapetrace.render.picture import picture_formats, write_picture
+
+    suffix = path.suffix.lower()
+    if suffix in picture_formats:
+        return write_picture(report, path, detail=detail, source=source)
+    if suffix not in _TEXT_FORMATS:
+        raise OutputError(f"The suffix of {str(path)!r} names no format: end it in one of {' '.join((*sorted(picture_formats), *_TEXT_FORMATS))}.")
+    write_atomic(path, render_text(report, _TEXT_FORMATS[suffix], source=source).encode())
+    return path
+
+
+_TEXT_FORMATS = {".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": "text"}
+
+
+def render_text(report: Report, format: str = "text", *, color: bool = False, width: int | None = None, source: bool = True) -> str:
+    """The report as ``text``, ``json``, ``sarif``, ``markdown``, or ``github`` (annotations of GitHub Actions)."""
+    if format == "text":
+        from tapetrace.render.text import render_text as as_text
+
+        return as_text(report, color=color, width=width, source=source)
+    if format == "json":
+        from tapetrace.model.encoding import report_to_json
+
+        return report_to_json(report)
+    if format == "sarif":
+        from tapetrace.render.sarif import render_sarif
+
+        return render_sarif(report, source=source)
+    if format == "markdown":
+        from tapetrace.render.markdown import render_markdown
+
+        return render_markdown(report, source=source)
+    if format == "github":
+        from tapetrace.render.github import render_github
+
+        return render_github(report, source=source)
+    raise UsageError(f"format={format!r} is not one of text, json, sarif, markdown, github.")
+
+
+def explain(cause: str) -> str:
+    """What a cause means and how to mend it, with an example. Raises `tapetrace.TapetraceError` for a word that is no cause."""
+    from tapetrace.analysis.explanations import explain_cause
+
+    return explain_cause(cause)
+
+
+def op_table(pattern: str = "*") -> str:
+    """Which ops of the TensorFlow installed here are differentiable, input by input, as a table of those whose type matches ``pattern``."""
+    from tapetrace.capture.environment import require_tensorflow
+
+    require_tensorflow()
+    from tapetrace.capture.op_table import op_gates
+    from tapetrace.render.op_table import render_op_table
+
+    return render_op_table(op_gates(pattern))

@@ -34,7 +34,7 @@ gradient = tape.gradient(loss, w)
         """
 w = tf.Variable(2.0)
 with tf.GradientTape() as tape:
-    loss = tf.numpy_function(lambda v: v * v, [w], tf.float32)
+    loss = tf.numpy_function(lambda v: v * v, [2.0 * w], tf.float32)
 gradient = tape.gradient(loss, w)
 """,
         """

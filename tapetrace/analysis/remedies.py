@@ -133,7 +133,7 @@ def _no_gradient_registered(s: Situation) -> str:
 
 
 def _non_float(s: Situation) -> str:
-    what = f"a {s.dtype} value" if s.dtype else "an integer, bool or string"
+    what = f"{'an' if s.dtype.startswith('int') else 'a'} {s.dtype} value" if s.dtype else "an integer, bool or string"
     at = f" of `{s.op_type}`" if s.op_type else ""
     return remedy_for_op(s.op_type, s.dtype) or f"{what}{at} carries no gradient: keep the value float on its way to the loss"
 

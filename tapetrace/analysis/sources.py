@@ -104,7 +104,10 @@ class Verdicts:
         breaks = list(own)
         chain: list[int] = []
         if steps:
-            breaks += [self.diagnosis.of_step(s, source) for s in breaks_on(self.connection.flat, steps) if not (own and s.way.passage is Passage.CARRIED)]
+            found = breaks_on(self.connection.flat, steps)
+            if not source.is_float:  # that reading it gives an integer is said already
+                found = [s for s in found if s.tensor != t]
+            breaks += [self.diagnosis.of_step(s, source) for s in found if not (own and s.way.passage is Passage.CARRIED)]
         elif t is None or not self._is_read(t):
             if not own and t not in self.connection.targets:
                 breaks.append(self.diagnosis.unread(source, self._read_owners))

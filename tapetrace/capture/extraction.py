@@ -43,7 +43,7 @@ class Extraction:
         current: Draft | None = draft
         while current is not None:
             outer = self.snapshots.drafts[current.outer] if current.outer else None
-            captured = _captured(current, wanted, outer)
+            captured = self._captured(current, wanted, outer)
             layers.append((current, wanted, captured))
             if outer is not None:
                 wanted = needed_ops(outer, list(captured.values()), ())
@@ -61,9 +61,32 @@ class Extraction:
         return (self._places[draft.key][found[0]], found[1])
 
     def _draft_ref(self, draft: Draft, value: Any) -> Ref | None:
-        tensor = find_in_graph(handle_of(value) if is_variable(value) else value, draft.graph)
+        tensor = self._in_graph(handle_of(value) if is_variable(value) else value, draft)
         position = None if tensor is None else draft.position.get(tensor.op.name)
         return None if position is None else (position, tensor.value_index)
+
+    def _captured(self, draft: Draft, wanted: set[int], outer: Draft | None) -> dict[int, Ref]:
+        """For the placeholders of tensors of the enclosing graph: those tensors."""
+        found: dict[int, Ref] = {}
+        if outer is None:
+            return found
+        for external, internal in draft.captures:
+            position = draft.position.get(internal.op.name)
+            tensor = self._in_graph(external, outer) if position in wanted else None
+            if position is not None and tensor is not None and tensor.op.name in outer.position:
+                found[position] = (outer.position[tensor.op.name], tensor.value_index)
+        return found
+
+    def _in_graph(self, tensor: Any, draft: Draft) -> Any:
+        """The tensor of a draft that stands for ``tensor``: itself, or what it was captured as, directly or through the graphs around."""
+        if getattr(tensor, "graph", None) is draft.graph:
+            return tensor
+        wanted = {id(tensor)}
+        if draft.outer:
+            there = self._in_graph(tensor, self.snapshots.drafts[draft.outer])
+            if there is not None:
+                wanted.add(id(there))
+        return next((internal for external, internal in draft.captures if id(external) in wanted), None)
 
     def _add_graph(self, draft: Draft, wanted: set[int], captured: dict[int, Ref], absent: list[Any]) -> None:
         if draft.key in self.bodies:
@@ -73,7 +96,7 @@ class Extraction:
         places = {old: new + len(added) for new, old in enumerate(order)}
         self._places[draft.key], self._absent[draft.key] = places, added
         self.operations[draft.key] = [None] * len(added) + [draft.ops[p].op for p in order]
-        externals = {internal.op.name: external for external, internal in draft.graph.captures}
+        externals = {internal.op.name: external for external, internal in draft.captures}
         known = self._known_handles(draft, externals, places) | added
         ops = [Op(describe_variable(v).path, "Variable", outputs=(_handle_spec(v),)) for v in absent]
         used: dict[str, int] = {}
@@ -108,7 +131,7 @@ class Extraction:
         inputs = tuple((places[draft.position[name]], j) for name, j in drafted.inputs)
         outputs = tuple(spec_of(t) for t in op.outputs[: drafted.output_count])
         name, op_type, gates, hidden = op.name, op.type, None, None
-        if op_type == "Placeholder":
+        if op_type == "Placeholder" or name in externals:
             name, op_type = self._placeholder(op, externals.get(name), used)
         if drafted.call is not None:
             for body in drafted.call.bodies:
@@ -140,29 +163,3 @@ def _hidden(op: Any, known: dict[int, int]) -> Hidden | None:
     function = private.python_function(op.get_attr("token"))
     places = sorted(known[h] for h in referred_handles(function) if h in known) if function is not None else []
     return Hidden(tuple((p, 0) for p in places), Cause.PYTHON_FUNCTION) if places else None
-
-
-def _captured(draft: Draft, wanted: Iterable[int], outer: Draft | None) -> dict[int, Ref]:
-    """For the placeholders of tensors of the enclosing graph: those tensors."""
-    found: dict[int, Ref] = {}
-    if outer is None:
-        return found
-    for external, internal in draft.graph.captures:
-        position = draft.position.get(internal.op.name)
-        tensor = find_in_graph(external, outer.graph) if position in wanted else None
-        if position is not None and tensor is not None and tensor.op.name in outer.position:
-            found[position] = (outer.position[tensor.op.name], tensor.value_index)
-    return found
-
-
-def find_in_graph(tensor: Any, graph: Any) -> Any:
-    """The tensor of ``graph`` that stands for ``tensor``: itself, or the placeholder through which it was captured; None if there is none."""
-    if getattr(tensor, "graph", None) is graph:
-        return tensor
-    wanted = {id(tensor)}
-    outer = graph.outer_graph
-    if isinstance(outer, private.FuncGraph):
-        there = find_in_graph(tensor, outer)
-        if there is not None:
-            wanted.add(id(there))
-    return next((internal for external, internal in graph.captures if id(external) in wanted), None)

@@ -39,7 +39,7 @@ class GateProber:
         if op.type in CALLS or op.type in CONDITIONALS or op.type in LOOPS:
             raise ValueError(f"{op.name} ({op.type}) runs function bodies, which have gates of their own.")
         if not op.inputs:
-            return GateTable(())
+            return GateTable(())  # before its attributes are read: a constant holds all its numbers in one
         attributes = op.node_def.attr
         override = attributes["_gradient_op_type"].s.decode() if "_gradient_op_type" in attributes else ""
         is_registered, function = _lookup(override or op.type)

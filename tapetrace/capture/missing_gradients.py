@@ -6,6 +6,7 @@ of the step is still seen; that TensorFlow would have raised is noted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,10 @@ import tensorflow as tf
 from tapetrace.capture import private
 from tapetrace.capture.locations import Locator, here
 from tapetrace.model.trace import TraceError
+
+_BACKWARD = frozenset({"_gradient_function", "get_gradient_function"})
+"""The functions of TensorFlow that look a gradient up to use it. Others only ask whether there is one, and functions are called under names of
+their own, for which TensorFlow looks in vain before it goes on."""
 
 
 class MissingGradients:
@@ -33,8 +38,7 @@ class MissingGradients:
             except LookupError:
                 if registry is not private.gradient_registry:
                     raise
-                # Functions are called under their own name, and TensorFlow goes on after it has looked for a gradient in vain.
-                if name.endswith("Call") or private.op_definitions.get(name) is None:
+                if sys._getframe(1).f_code.co_name not in _BACKWARD or name.endswith("Call") or private.op_definitions.get(name) is None:
                     raise
                 self.met.append(name)
                 if not self.is_in_call:

@@ -46,6 +46,8 @@ class Draft:
     backward: dict[int, int]
     parameters: tuple[Ref, ...] = ()
     results: tuple[Ref, ...] = ()
+    captures: tuple[tuple[Any, Any], ...] = ()
+    """(tensor outside, tensor of this graph that stands for it)"""
     outer: str = ""
     """Key of the draft of the enclosing graph, if that is being traced too."""
 
@@ -109,7 +111,7 @@ class Snapshots:
         key = f"{watched.key}@{len(self.drafts)}"
         draft = Draft(
             key, watched.key, graph, tuple(watched.ops), position, dict(watched.backward),
-            _refs(position, graph.inputs), _refs(position, graph.outputs), outer,
+            _refs(position, graph.inputs), _refs(position, graph.outputs), tuple(graph.captures), outer,
         )  # fmt: skip
         self.drafts[key] = draft
         return draft

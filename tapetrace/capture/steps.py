@@ -1,14 +1,83 @@
-"""What is given to `check` becomes a callable and its arguments."""
+"""What is given to ``check`` becomes a callable and the arguments to trace it with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
+from tapetrace.capture import private
+from tapetrace.capture.keras_models import is_keras_model, model_step
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.trace_step import trace_step
+from tapetrace.errors import UsageError
 from tapetrace.model.trace import Trace
+from tapetrace.specs import Spec, parse_spec
 
 
 def trace(step: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, specs: Sequence[str] | None, verify: bool, target: str) -> Trace:
-    return trace_step(step, args, kwargs, target=target or getattr(step, "__name__", "step"), locator=Locator(), verify=verify)
+    """The facts of one trace of ``step``, which is a function, a ``tf.function`` or a compiled Keras model.
+
+    ``specs`` describe the arguments in place of values. Raises `UsageError` when they do not fit the step.
+    """
+    name = target or _name(step)
+    locator = Locator(_user_roots(step))
+    if specs:
+        positional, named = _from_specs(specs)
+        args, kwargs = (*args, *positional), {**kwargs, **named}
+    if is_keras_model(step):
+        step, args = model_step(step, args, kwargs)
+        kwargs = {}
+    else:
+        _check_arguments(step, name, args, kwargs)
+    return trace_step(step, args, kwargs, target=name, locator=locator, verify=verify)
+
+
+def _name(step: Any) -> str:
+    own = getattr(step, "__qualname__", "") or getattr(step, "__name__", "") or getattr(step, "name", "")
+    return str(own or type(step).__name__)
+
+
+def _from_specs(specs: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    parsed = [parse_spec(s) if isinstance(s, str) else s for s in specs]
+    return [_tensor_spec(s) for s in parsed if not s.name], {s.name: _tensor_spec(s) for s in parsed if s.name}
+
+
+def _tensor_spec(spec: Spec) -> tf.TensorSpec:
+    return tf.TensorSpec(None if spec.shape is None else list(spec.shape), tf.as_dtype(spec.dtype))
+
+
+def _check_arguments(step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise `UsageError` when the step cannot be called with these arguments."""
+    if isinstance(step, private.Function) and step.input_signature is not None and not args and not kwargs:  # type: ignore[attr-defined]
+        return
+    try:
+        signature = inspect.signature(getattr(step, "python_function", step))
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        wanted = ", ".join(str(p) for p in signature.parameters.values())
+        given = len(args) + len(kwargs)
+        raise UsageError(
+            f"{name}({wanted}) cannot be called with the {given} argument{'' if given == 1 else 's'} given ({error}): "
+            f"give one --spec DTYPE[SHAPE] for each, or --args module:factory."
+        ) from None
+
+
+def _user_roots(step: Any) -> list[str]:
+    """Where the user's code lies, although it may be installed: the package, or the file, that the step was defined in."""
+    function = getattr(step, "python_function", step)
+    module = sys.modules.get(getattr(inspect.unwrap(function) if callable(function) else function, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    if module is None or file is None:
+        return []
+    top = sys.modules.get(module.__name__.partition(".")[0])
+    if "." in module.__name__ and getattr(top, "__file__", None):
+        return [str(Path(str(top.__file__)).parent)]  # type: ignore[union-attr]
+    return [file]

@@ -87,6 +87,8 @@ def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target
     for call in calls:
         names.add(call.sources)
     others = _other_variables(calls, names)
+    for call in calls:
+        names.add(call.root.variables)
     extraction = Extraction(recorder.snapshots, GateProber(), names)
     drafts = [recorder.snapshots.drafts[call.body] for call in calls]
     for call, draft in zip(calls, drafts, strict=True):

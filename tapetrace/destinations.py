@@ -1,0 +1,35 @@
+"""Where reports are to be written, looked at before the minutes of work that come first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from tapetrace.errors import OutputError
+
+SUFFIXES = (".svg", ".pdf", ".png", ".dot", ".html", ".json", ".sarif", ".md", ".txt")
+"""Suffixes that name a format of a report."""
+
+
+def check_destinations(files: Iterable[Path]) -> None:
+    """Raise `OutputError` for the first of ``files`` whose suffix names no format or that cannot be written; creates nothing."""
+    for file in files:
+        _check_suffix(file)
+        folder = file.parent
+        if not folder.is_dir():
+            raise OutputError(f"{file} cannot be written, there is no folder {folder}: mkdir -p {folder}")
+        if file.is_dir():
+            raise OutputError(f"{file} cannot be written, it is a folder: give another name")
+        if not os.access(file if file.exists() else folder, os.W_OK):
+            raise OutputError(f"{file} cannot be written, you have no permission for {file if file.exists() else folder}: choose another folder")
+
+
+def _check_suffix(file: Path) -> None:
+    suffix = file.suffix.lower()
+    if suffix in SUFFIXES:
+        return
+    near = get_close_matches(suffix, SUFFIXES, n=1) if suffix else []
+    advice = f"did you mean {file.with_suffix(near[0])}?" if near else f"end it in one of {' '.join(SUFFIXES)}"
+    raise OutputError(f"the suffix of {str(file)!r} names no format, {advice}")

@@ -1,0 +1,1 @@
+"""From a Report to what people read: text, JSON, SARIF, Markdown, pictures and a page."""

@@ -1,0 +1,168 @@
+"""Units → boxes: what is written on each box of the picture, and the edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapetrace.model.graph import GraphNode, Role, Status
+from tapetrace.model.locations import Location
+from tapetrace.model.report import Report, SourceResult
+from tapetrace.model.words import Cause
+from tapetrace.render import captions
+from tapetrace.render.layers import innermost_only
+from tapetrace.render.scene import Kind, SceneEdge, SceneNode
+from tapetrace.render.units import Panel, Partition, Unit
+
+_STRENGTH = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE, Status.DEAD)
+
+
+class BoxWriter:
+    """Turns the units of one panel into boxes with words on them."""
+
+    def __init__(self, report: Report, panel: Panel, index: int, detail: str, source: bool) -> None:
+        self.panel, self.index, self.detail, self.source = panel, index, detail, source
+        self.causes = {c.number: c for c in report.root_causes}
+        asked = report.calls if panel.call is None else report.calls[panel.call : panel.call + 1]
+        self.results: dict[str, SourceResult] = {}
+        for s in (s for c in asked for s in c.sources):
+            self.results.setdefault(s.label, s)
+            self.results.setdefault(s.name, s)
+
+    def node(self, position: int, unit: Unit, group: str | None, inside: str) -> SceneNode:
+        """The box of one unit; ``inside`` is the scope of the group around it, which the box need not repeat."""
+        members = [self.panel.nodes[m] for m in unit.members]
+        sources = [n for n in members if n.role is Role.SOURCE]
+        ops = [n for n in members if n.role is not Role.SOURCE]
+        key = f"p{self.index}_{position}"
+        if unit.is_break:
+            return self._break(key, unit, members, sources, ops, group)
+        if unit.is_source:
+            kind, heading, code, location = Kind.SOURCES, captions.sources_heading([n.label for n in sources]), "", _same_location(sources)
+            footnote = captions.sources_footnote([self.results.get(n.label) for n in sources], len(sources), self._kind(sources))
+        else:
+            kind, heading, code, location = self._ops(unit, ops, inside)
+            footnote = " · ".join(self._counts(unit, ops, sources, kind))
+        return SceneNode(
+            key, kind, unit.status, heading, code, captions.place(location), footnote,
+            self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group,
+        )  # fmt: skip
+
+    def edges(self, partition: Partition) -> list[SceneEdge]:
+        """One edge for each pair of boxes, and a second one where some of the ways are broken and others are not."""
+        unit_of = {m: k for k, u in enumerate(partition.units) for m in u.members}
+        of = [u.status for u in partition.units]
+        bundles: dict[tuple[int, int, bool], list[Status]] = {}
+        for a, b, status in self.panel.edges:
+            # Past its first break a path is merely dead, however many more gates are shut on it.
+            if status is Status.BREAK and of[unit_of[b]] is not Status.BREAK and (of[unit_of[a]] is Status.BREAK or of[unit_of[b]] is Status.DEAD):
+                status = Status.DEAD
+            if unit_of[a] != unit_of[b]:
+                bundles.setdefault((unit_of[a], unit_of[b], status is Status.BREAK), []).append(status)
+        return [
+            SceneEdge(f"p{self.index}_{a}", f"p{self.index}_{b}", next((s for s in _STRENGTH if s in found), Status.BREAK), len(found))
+            for (a, b, _), found in sorted(bundles.items())
+        ]
+
+    def _ops(self, unit: Unit, ops: Sequence[GraphNode], inside: str) -> tuple[Kind, str, str, Location | None]:
+        location = _same_location(ops)
+        if self.detail == "ops" and len(ops) == 1:
+            code = location.code if location and self.source else ""
+            return Kind.OP, captions.clip(f"{ops[0].label or ops[0].name.rpartition('/')[2]}  {_shape(ops[0])}", captions.NAME_WIDTH), code, location
+        own = unit.scope.removeprefix(inside).removeprefix("/") if inside and f"{unit.scope}/".startswith(f"{inside}/") else unit.scope
+        scope = captions.clip(own, captions.NAME_WIDTH, keep_end=True)
+        if self.detail != "layers" and unit.line is not None:
+            return Kind.LINE, scope, location.code if location and self.source else "", location
+        layers = {self.panel.layers[m] for m in unit.members} - {""}
+        lines = {n.location.key for n in ops if n.location}
+        named = scope or unit.scope.rpartition("/")[2]
+        if len(layers) <= 1 and (self.detail == "layers" or len(lines) <= 1):
+            return Kind.LAYER, named or _function(ops) or captions.op_types(ops), "", location
+        ends = [layer.removeprefix(f"{inside}/") for m in unit.members if (layer := self.panel.layers[m])]
+        between = f"{captions.clip(ends[0], 22, keep_end=True)} … {captions.clip(ends[-1], 22, keep_end=True)}" if len(layers) > 1 else ""
+        return Kind.STRETCH, scope or between or named or _function(ops), "", None
+
+    def _counts(self, unit: Unit, ops: Sequence[GraphNode], sources: Sequence[GraphNode], kind: Kind) -> list[str]:
+        words: list[str] = []
+        if kind is Kind.STRETCH:
+            layers = len(innermost_only({self.panel.layers[m] for m in unit.members}))
+            lines = len({n.location.key for n in ops if n.location})
+            words += [captions.count(layers, "layer")] if layers > 1 else []
+            words += [captions.count(lines, "line")] if lines > 1 and self.detail != "layers" else []
+        words += [captions.count(len(sources), self._kind(sources))] if sources else []
+        if kind is Kind.OP or len(ops) == 1:
+            words += [captions.clip(ops[0].type, 30)] if ops else []
+        elif ops:
+            words += [captions.count(len(ops), "op")]
+        return words
+
+    def _break(
+        self, key: str, unit: Unit, members: Sequence[GraphNode], sources: Sequence[GraphNode], ops: Sequence[GraphNode], group: str | None
+    ) -> SceneNode:
+        numbers = tuple(sorted({n.number for n in members if n.number}))
+        causes = tuple(dict.fromkeys(c for n in members if (c := n.cause) is not None))
+        known = [self.causes[n] for n in numbers if n in self.causes]
+        if len(known) == 1:
+            causes = (known[0].cause,)
+        location = known[0].location if len(known) == 1 and known[0].location else _same_location(members)
+        words = [captions.names([n.label for n in sources])] if sources else []
+        if ops:
+            types = captions.op_types(ops, 2)
+            words.append(types if len(ops) == 1 or self.detail == "ops" else f"{captions.count(len(ops), 'op')}: {types}")
+        blocked = captions.blocked(known[0]) if len(known) == 1 else ""
+        remedy = known[0].remedy if len(known) == 1 else ""
+        return SceneNode(
+            key, Kind.BREAK, Status.BREAK, _cause_heading(causes, len(numbers)), location.code if location and self.source else "",
+            captions.place(location), captions.lines_of([" · ".join(words), blocked]),
+            captions.lines_of([self._tooltip(location, ops, sources), remedy]), numbers, causes, unit.is_target, len(ops), len(sources), group,
+        )  # fmt: skip
+
+    def _tooltip(self, location: Location | None, ops: Sequence[GraphNode], sources: Sequence[GraphNode]) -> str:
+        shown = [*sources, *ops][:8]
+        more = len(sources) + len(ops) - len(shown)
+        listed = [captions.clip(f"{n.label or n.name}  {_shape(n)}" if n.role is Role.SOURCE else f"{n.name}  {n.type}", 120) for n in shown]
+        head = [location.place, captions.clip(location.code, 160) if self.source else ""] if location else []
+        return captions.lines_of([*head, *listed, f"… {more:,} more" if more else ""])
+
+    def _kind(self, sources: Sequence[GraphNode]) -> str:
+        return "variable" if all(n.type in ("Variable", "VarHandleOp") for n in sources) else "source"
+
+
+def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool) -> list[SceneNode]:
+    """A box for each root cause that no node of the drawing carries, so that every number of the text report is on the picture."""
+    drawn = {n for node in nodes for n in node.numbers}
+    boxes: list[SceneNode] = []
+    for c in report.root_causes:
+        if c.number not in drawn:
+            code = c.location.code if c.location and source else ""
+            footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c)])
+            tooltip = captions.lines_of([c.location.place if c.location else "", c.remedy])
+            place = captions.place(c.location)
+            boxes.append(
+                SceneNode(f"cause_{c.number}", Kind.BREAK, Status.BREAK, c.cause.value, code, place, footnote, tooltip, (c.number,), (c.cause,))
+            )
+    return boxes
+
+
+def _cause_heading(causes: Sequence[Cause], numbers: int) -> str:
+    if not causes:
+        return "break"
+    more = f" … {len(causes) - 2} more causes" if len(causes) > 2 else ""
+    several = f"  ({numbers} root causes)" if numbers > 1 else ""
+    return ", ".join(c.value for c in causes[:2]) + more + several
+
+
+def _same_location(nodes: Sequence[GraphNode]) -> Location | None:
+    places = {n.location.key: n.location for n in nodes if n.location is not None}
+    return next(iter(places.values())) if len(places) == 1 else None
+
+
+def _function(nodes: Sequence[GraphNode]) -> str:
+    functions = list(dict.fromkeys(n.location.function for n in nodes if n.location and n.location.function))
+    return f"{captions.names(functions, 2)}()" if len(functions) == 1 else captions.names(functions, 2)
+
+
+def _shape(node: GraphNode) -> str:
+    if not node.dtype:
+        return ""
+    inside = "…" if node.shape is None else ",".join("?" if n is None else str(n) for n in node.shape)
+    return f"{node.dtype}[{inside}]"

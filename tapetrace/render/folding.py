@@ -1,0 +1,94 @@
+"""Report → Scene: what the picture shows, folded until a person can take it in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tapetrace.model.graph import ReportGraph
+from tapetrace.model.report import Report
+from tapetrace.render import captions
+from tapetrace.render.boxes import BoxWriter, causes_without_node
+from tapetrace.render.grouping import arrange
+from tapetrace.render.scene import Scene, SceneEdge, SceneGroup, SceneNode
+from tapetrace.render.stretches import SMALLEST_BUDGET, fold_to_budget
+from tapetrace.render.units import Panel, Partition, split_into_units
+
+BUDGET = 120
+"""Boxes that one picture holds unless told otherwise: what a person can scan and what ``dot`` lays out in well under a second."""
+
+
+def fold(report: Report, *, detail: str = "line", budget: int = BUDGET, source: bool = True) -> Scene:
+    """The Scene of a report at the detail ``line``, ``ops`` or ``layers``, with at most ``budget`` boxes (at least 5, and one for each root cause
+    that the drawing has no op for).
+
+    Every root cause keeps its number, every source is counted once for each gradient call, and notes say what was folded. ``source=False`` leaves
+    the user's code out. A picture of several gradient calls has a group for each.
+    """
+    graph = report.drawing
+    budget = max(budget, SMALLEST_BUDGET)
+    calls = sorted({c for n in graph.nodes for c in n.calls})
+    together = len(calls) > 1 and budget < len(calls) * 2 * SMALLEST_BUDGET
+    panels = [Panel.new(graph, None if together else c) for c in ([-1] if together else calls)]
+    folded: dict[int, tuple[Partition, Partition]] = {}
+    left = budget
+    parts = sorted(((i, split_into_units(p, detail)) for i, p in enumerate(panels)), key=lambda part: len(part[1].units))
+    for done, (i, first) in enumerate(parts):
+        last = fold_to_budget(panels[i], first, left // (len(parts) - done), detail)
+        folded[i] = (first, last)
+        left -= len(last.units)
+
+    nodes: list[SceneNode] = []
+    edges: list[SceneEdge] = []
+    groups: list[SceneGroup] = []
+    for i, panel in enumerate(panels):
+        writer = BoxWriter(report, panel, i, detail, source)
+        partition = folded[i][1]
+        arranged = arrange(panel, partition, _call_group(report, panel, i) if len(panels) > 1 else None, i, _function_of(report, panel))
+        groups += arranged.groups
+        nodes += [writer.node(k, unit, arranged.around[k], arranged.inside[k]) for k, unit in enumerate(partition.units)]
+        edges += writer.edges(partition)
+    nodes += causes_without_node(report, nodes, source)
+    notes = _notes(report, [folded[i] for i in range(len(panels))], graph, together, len(calls), detail)
+    return Scene(report.target, _subtitle(report), tuple(nodes), tuple(edges), tuple(groups), notes)
+
+
+def _notes(
+    report: Report, folded: Sequence[tuple[Partition, Partition]], graph: ReportGraph, together: bool, calls: int, detail: str
+) -> tuple[str, ...]:
+    notes: list[str] = []
+    if not graph.nodes:
+        notes.append(f"nothing to draw: {report.error.type}: {captions.clip(report.error.message, 100)}" if report.error else "nothing to draw")
+    first, last = sum(len(f.units) for f, _ in folded), sum(len(p.units) for _, p in folded)
+    if last < first:
+        what = {"line": "boxes of a line or a layer's variables", "ops": "ops and sources", "layers": "layers"}[detail]
+        notes.append(f"folded: {first:,} {what} are drawn as {last:,}; counts are in the boxes")
+    if together:
+        notes.append(f"folded: {calls} gradient calls are drawn as one")
+    return tuple(notes)
+
+
+def _subtitle(report: Report) -> str:
+    asked = [s for c in report.calls for s in c.sources]
+    noun = "variable" if all(s.kind == "variable" for s in asked) else "source"
+    broken = len(report.broken)
+    verdict = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
+    if not broken:
+        verdict = f"a gradient reaches {'each' if len(asked) > 1 else 'the one'} of {captions.count(len(asked), noun)}"
+    versions = [f"{name} {version}" for name, version in (("TensorFlow", report.tensorflow), ("Keras", report.keras)) if version]
+    return " · ".join([verdict, captions.count(len(report.calls), "gradient call"), *versions])
+
+
+def _call_group(report: Report, panel: Panel, index: int) -> SceneGroup:
+    call = report.calls[panel.call] if panel.call is not None and panel.call < len(report.calls) else None
+    title = f"gradient call {index + 1}"
+    if call is not None:
+        broken = sum(s.verdict.is_broken for s in call.sources)
+        where = f"  ·  {captions.place(call.location)}" if call.location else ""
+        title += f"{where}  ·  {broken} of {len(call.sources)} without gradient"
+    return SceneGroup(f"call_{index}", title, None, is_call=True)
+
+
+def _function_of(report: Report, panel: Panel) -> str:
+    """The function that makes the gradient call: its lines stand free, those of other functions are put into a box."""
+    call = report.calls[panel.call] if panel.call is not None and panel.call < len(report.calls) else None
+    return call.location.function if call is not None and call.location is not None else ""

@@ -1,0 +1,58 @@
+"""Which boxes stand inside a box of their Keras layer or function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tapetrace.render.captions import NAME_WIDTH, clip
+from tapetrace.render.layers import common_start
+from tapetrace.render.scene import SceneGroup
+from tapetrace.render.units import Panel, Partition, Unit
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """``groups``, outer ones first; for each unit the key of the innermost group ``around`` it, and the scope it is then ``inside`` of."""
+
+    groups: tuple[SceneGroup, ...]
+    around: tuple[str | None, ...]
+    inside: tuple[str, ...]
+
+
+def arrange(panel: Panel, partition: Partition, call: SceneGroup | None, index: int, own_function: str) -> Arrangement:
+    """Groups for the layers and functions of a panel, inside that of its gradient ``call`` if there is one.
+
+    A group is drawn where at least two boxes that are not sources share a layer, or a function other than the one that makes the gradient call,
+    and others do not. Sources stand with their readers.
+    """
+    paths = [_path(panel, u, own_function) for u in partition.units]
+    _, after = partition.neighbours
+    for i, u in enumerate(partition.units):
+        if u.is_source:
+            paths[i] = common_start([paths[b] for b in after[i]])
+    plain = [p for u, p in zip(partition.units, paths, strict=True) if not u.is_source]
+    inside = Counter(p[:n] for p in plain for n in range(1, len(p) + 1))
+    drawn = [p for p in inside if 2 <= inside[p] < len(plain) and all(inside[q] != inside[p] for q in inside if len(q) > len(p) and q[: len(p)] == p)]
+    keys = {p: f"g{index}_{n}" for n, p in enumerate(sorted(drawn, key=lambda p: (len(p), p)))}
+    outside = call.key if call else None
+
+    def innermost(path: Path) -> Path:
+        return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in keys), ())
+
+    groups: list[SceneGroup] = []
+    for p, key in keys.items():
+        parent = innermost(p[:-1])
+        groups.append(SceneGroup(key, clip("/".join(p[len(parent) :]), NAME_WIDTH, keep_end=True), keys.get(parent, outside)))
+    found = [innermost(p) for p in paths]
+    return Arrangement(tuple([call] if call else []) + tuple(groups), tuple(keys.get(p, outside) for p in found), tuple("/".join(p) for p in found))
+
+
+def _path(panel: Panel, unit: Unit, own_function: str) -> Path:
+    if unit.scope:
+        return tuple(unit.scope.split("/"))
+    functions = {n.location.function for m in unit.members if (n := panel.nodes[m]).location}
+    function = functions.pop() if len(functions) == 1 else ""
+    return (f"{function}()",) if function and function not in (own_function, "<module>") else ()

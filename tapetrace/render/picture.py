@@ -1,0 +1,58 @@
+"""A report as a picture file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tapetrace.errors import OutputError
+from tapetrace.model.report import Report
+from tapetrace.render.dot import scene_to_dot
+from tapetrace.render.engines import TIME_LIMIT, LayoutTimeout, lay_out
+from tapetrace.render.files import write_atomic
+from tapetrace.render.folding import BUDGET, fold
+from tapetrace.render.units import Details
+
+picture_formats = frozenset({".svg", ".pdf", ".png", ".dot"})
+
+_BUDGETS = (BUDGET, 40, 12)
+"""Boxes in the first picture, and in those that are tried when the layout of the one before takes too long."""
+
+
+def write_picture(report: Report, path: Path, *, detail: str = "line", source: bool = True, time_limit: float = TIME_LIMIT) -> Path:
+    """Draw the report into ``path``, in the format its suffix names, and return the path.
+
+    ``detail`` is ``line``, ``ops`` or ``layers``; ``source=False`` leaves the user's code out. When the layout takes longer than ``time_limit``
+    seconds the picture is folded further, and says so. Raises `OutputError` for an unknown suffix or detail, a path that cannot be written, or
+    for want of a layout engine; in the last case the graph has been written next to ``path`` with the suffix ``.dot``.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in picture_formats:
+        raise OutputError(f"cannot draw {str(path)!r}: end its name in {', '.join(sorted(picture_formats))}")
+    if detail not in Details:
+        raise OutputError(f"there is no picture at the detail {detail!r}: choose one of {', '.join(Details)}")
+    text = scene_to_dot(fold(report, detail=detail, source=source))
+    if suffix == ".dot":
+        write_atomic(path, text.encode("utf-8"))
+        return path
+    try:
+        picture = _draw(report, text, suffix[1:], detail, source, time_limit)
+    except OutputError as error:
+        beside = path.with_suffix(".dot")
+        write_atomic(beside, text.encode("utf-8"))
+        raise OutputError(f"{str(path)!r} was not drawn, its graph is in {str(beside)!r}: {error}") from error
+    write_atomic(path, picture)
+    return path
+
+
+def _draw(report: Report, text: str, form: str, detail: str, source: bool, time_limit: float) -> bytes:
+    for further in (*_BUDGETS[1:], None):
+        try:
+            return lay_out(text, form, time_limit=time_limit)
+        except LayoutTimeout:
+            if further is None:
+                break
+        scene = fold(report, detail=detail, budget=further, source=source)
+        note = f"folded to at most {further} boxes, since the layout of more took longer than {time_limit:g} s"
+        text = scene_to_dot(replace(scene, notes=(*scene.notes, note)))
+    raise OutputError(f"the layout took longer than {time_limit:g} s even with {_BUDGETS[-1]} boxes: draw it with `dot` where there is more time")

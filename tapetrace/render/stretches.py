@@ -1,0 +1,164 @@
+"""The later folds: stretches of one status become one unit, until a panel fits its budget.
+
+Each fold keeps breaks, and never puts two statuses into one unit. They are tried from the gentlest to the coarsest; the last ones always fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from tapetrace.model.graph import Status
+from tapetrace.render.units import Panel, Partition
+
+COMFORTABLE = 40
+"""Boxes that can be taken in at a glance."""
+LONG_RUN = 4
+"""The shortest run of boxes without a branch that is worth a fold."""
+SMALLEST_BUDGET = len(Status)
+"""What the coarsest fold of one panel needs: a unit for each status."""
+
+
+def fold_to_budget(panel: Panel, partition: Partition, budget: int, detail: str) -> Partition:
+    """The gentlest fold with at most ``budget`` units (at least `SMALLEST_BUDGET`).
+
+    Except at the detail ``ops``, healthy stretches are folded as soon as there are more than `COMFORTABLE` units, if that can be done without
+    touching what is near a break.
+    """
+    units = len(partition.units)
+    if units <= budget and (units <= COMFORTABLE or detail == "ops"):
+        return partition
+    wanted = budget if detail == "ops" else min(budget, COMFORTABLE)
+    gentle = [partition]
+    for folded in _gentle_folds(partition, wanted):
+        gentle.append(folded)
+        if len(folded.units) <= wanted:
+            return folded
+    smallest = min(gentle, key=lambda p: len(p.units))
+    if len(smallest.units) <= budget:
+        return smallest
+    for folded in _coarse_folds(panel, smallest):
+        if len(folded.units) <= budget:
+            return folded
+    return _by_status(panel, smallest, together=True)
+
+
+def fold_runs(partition: Partition, shortest: int) -> Partition:
+    """Each run of at least ``shortest`` units of one status without a branch becomes one; units next to a break or a target stay as they are."""
+    units = partition.units
+    before, after = partition.neighbours
+    flow_in = [{a for a in s if not units[a].is_source} for s in before]
+    flow_out = [{b for b in s if not units[b].is_source} for s in after]
+    near = within_reach(partition, 1)
+    fits = [not (u.is_source or u.is_break or u.is_target or i in near) for i, u in enumerate(units)]
+    head: dict[int, int] = {}
+    runs: dict[int, list[int]] = {}
+    for i in range(len(units)):
+        if not fits[i]:
+            continue
+        a = next(iter(flow_in[i])) if len(flow_in[i]) == 1 else -1
+        joined = a >= 0 and fits[a] and flow_out[a] == {i} and units[a].status is units[i].status and a in head
+        head[i] = head[a] if joined else i
+        runs.setdefault(head[i], []).append(i)
+    run_of = {i: h for h, run in runs.items() if len(run) >= shortest for i in run}
+    keys = [("run", run_of[i]) if i in run_of else ("unit", i) for i in range(len(units))]
+    return absorb_sources(partition.merged(keys), only_folded=True)
+
+
+def fold_scopes(partition: Partition, depth: int, kept: set[int]) -> Partition:
+    """Units that agree in the first ``depth`` levels of scope, and in status, become one, ``kept`` ones aside."""
+    keys: list[Hashable] = []
+    for i, u in enumerate(partition.units):
+        plain = not (u.is_source or u.is_break or u.is_target or i in kept) and u.scope
+        keys.append(("scope", "/".join(u.scope.split("/")[:depth]), u.status) if plain else ("unit", i))
+    return absorb_sources(partition.merged(keys))
+
+
+def fold_lines(partition: Partition, kept: set[int]) -> Partition:
+    """Ops of one source line and status become one, ``kept`` ones aside."""
+    keys: list[Hashable] = [
+        ("line", u.line, u.status) if u.line and not (u.is_source or u.is_break or u.is_target or i in kept) else ("unit", i)
+        for i, u in enumerate(partition.units)
+    ]
+    return absorb_sources(partition.merged(keys))
+
+
+def fold_regions(partition: Partition, kept: set[int]) -> Partition:
+    """Connected regions of one status become one, branches and all, ``kept`` units aside."""
+    units = partition.units
+    category: list[Hashable] = [("unit", i) if u.is_break or u.is_target or i in kept else u.status for i, u in enumerate(units)]
+    phase = [0] * len(units)
+    parent = list(range(len(units)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    before, _ = partition.neighbours
+    for b in range(len(units)):
+        flow = [a for a in before[b] if not units[a].is_source]
+        phase[b] = max((phase[a] + (category[a] != category[b]) for a in flow), default=0)
+        for a in flow:
+            if category[a] == category[b] and phase[a] == phase[b]:
+                parent[root(a)] = root(b)
+    keys = [("unit", i) if u.is_source else ("region", root(i)) for i, u in enumerate(units)]
+    return absorb_sources(partition.merged(keys))
+
+
+def absorb_sources(partition: Partition, only_folded: bool = False) -> Partition:
+    """Sources whose only reader is a plain unit of their status become part of it; other sources with the same readers and status become one."""
+    units = partition.units
+    _, after = partition.neighbours
+    keys: list[Hashable] = []
+    for i, u in enumerate(units):
+        readers = frozenset(after[i])
+        if not u.is_source or u.is_break or not readers:
+            keys.append(i)
+            continue
+        reader = next(iter(readers)) if len(readers) == 1 else -1
+        into = reader >= 0 and not units[reader].is_break and units[reader].status is u.status
+        if into and (not only_folded or units[reader].line is None):
+            keys.append(reader)
+        else:
+            keys.append(i if only_folded else (readers, u.status))
+    return partition.merged(keys)
+
+
+def within_reach(partition: Partition, hops: int) -> set[int]:
+    """Units at most ``hops`` edges away from a break, and at most one from a target."""
+    before, after = partition.neighbours
+    found: set[int] = {i for i, u in enumerate(partition.units) if u.is_break}
+    edge = found
+    for _ in range(hops):
+        edge = {n for i in edge for n in before[i] | after[i]} - found
+        found = found | edge
+    targets = {i for i, u in enumerate(partition.units) if u.is_target}
+    return found | targets | ({a for i in targets for a in before[i]} if hops else set())
+
+
+def _gentle_folds(partition: Partition, wanted: int) -> Iterator[Partition]:
+    """Folds that leave two steps around each break as they are."""
+    lined = fold_lines(partition, within_reach(partition, 2))
+    if len(lined.units) < len(partition.units):
+        yield (partition := lined)
+    yield (partition := fold_runs(partition, LONG_RUN))
+    near = within_reach(partition, 2)
+    for depth in range(max((u.scope.count("/") for u in partition.units), default=0), 0, -1):
+        if len({"/".join(u.scope.split("/")[:depth]) for u in partition.units}) <= wanted:
+            yield fold_scopes(partition, depth, near)
+    yield fold_regions(partition, near)
+
+
+def _coarse_folds(panel: Panel, partition: Partition) -> Iterator[Partition]:
+    yield fold_regions(partition, within_reach(partition, 1))
+    yield (regions := fold_regions(partition, set()))
+    yield _by_status(panel, regions, together=False)
+
+
+def _by_status(panel: Panel, partition: Partition, together: bool) -> Partition:
+    """The coarsest folds: all units of one status are one, breaks by root cause or all ``together``; a loop of the program stays a loop here."""
+    keys: list[Hashable] = []
+    for u in partition.units:
+        numbers = tuple(sorted({panel.nodes[m].number for m in u.members}))
+        keys.append((u.status, numbers if u.is_break and not together else None))
+    return partition.merged(keys, acyclic=False)

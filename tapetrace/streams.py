@@ -1,0 +1,92 @@
+"""Standard output belongs to the report; what the user's code prints while it is imported and traced goes to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def output_to_stderr() -> Iterator[None]:
+    """Everything printed inside goes to standard error: by Python, by C++ below it, and by a logger that kept the old ``sys.stdout``."""
+    stdout = sys.stdout
+    stdout.flush()
+    saved = _point_at_stderr()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):  # the user's code may have closed it
+            stdout.flush()
+        if saved is not None:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+def _point_at_stderr() -> int | None:
+    """Let file descriptor 1 be standard error; what it was before, None when one of the two is closed."""
+    saved = None
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:
+        if saved is not None:
+            os.close(saved)
+        return None
+    return saved
+
+
+@contextlib.contextmanager
+def progress(message: str) -> Iterator[None]:
+    """A spinner with ``message`` on standard error while something runs, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield
+
+
+def put(text: str) -> None:
+    """Write ``text`` and a line end to standard output. A reader that went away (``| head``) is no error: the answer stands."""
+    try:
+        _write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more when it ends, and must not fail then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def complain(text: str) -> None:
+    """Write ``text`` and a line end to standard error."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def color_wanted(choice: str) -> bool:
+    """Whether to colour standard output; ``choice`` is always, never or auto. Honours ``NO_COLOR`` and ``FORCE_COLOR``."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is, None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns

@@ -1,0 +1,300 @@
+"""Locations: from the stacks of a real traced program, and from stacks written by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tapetrace
+from tapetrace.capture.locations import Locator, RawFrame, here
+from tapetrace.capture.origins import Origin, Origins
+from tapetrace.model.locations import Frame, Location
+
+OURS = Path(tapetrace.__file__).parent
+TENSORFLOW = Path(tf.__file__).parent
+MATH = str(TENSORFLOW / "python/ops/math_ops.py")
+WRAPPED = str(TENSORFLOW / "python/ops/gen_math_ops.py")
+OPS = str(TENSORFLOW / "python/framework/ops.py")
+INSTALLED = "/opt/venv/lib/python3.11/site-packages"
+
+PROGRAM = """\
+import keras
+import tensorflow as tf
+
+
+def helper(x):
+    return tf.reduce_sum(x)  # helper
+
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(3,), name="scale")
+
+    def call(self, x):
+        return tf.cosh(x * self.scale)  # layer
+
+
+layer = Scale()
+
+
+def step(x):
+    y = layer(x)  # call of layer
+    if tf.reduce_any(y > 0):  # if
+        y = tf.exp(y)  # inside if
+    for _ in tf.range(3):  # for
+        y = tf.sin(y)  # inside for
+    squares = [tf.square(v) for v in (y, y)]  # comprehension
+    f = lambda v: tf.cos(v)  # lambda
+    y = f(squares[0])  # call of lambda
+    return helper(y)  # call of helper
+
+
+def breaks(x):
+    if tf.reduce_any(x > 0):
+        x = deeper(x)  # call of deeper
+    return x
+
+
+def deeper(x):
+    return tf.matmul(x, tf.zeros([5, 6, 7]))  # raises
+
+
+def plain(x):
+    return deeper(x)  # plain call of deeper
+"""
+
+
+# One file for all tests: AutoGraph converts functions with equal code once, and keeps the file that it saw first.
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return load(tmp_path_factory.mktemp("program") / "program.py", PROGRAM)
+
+
+def load(file: Path, text: str) -> ModuleType:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def called_by_tapetrace(function: Any, *args: Any) -> Any:
+    """What ``function`` returns when a file of tapetrace calls it."""
+    names: dict[str, Any] = {}
+    exec(compile("def check(function, *args):\n    return function(*args)\n", str(OURS / "api.py"), "exec"), names)
+    return names["check"](function, *args)
+
+
+def line_of(comment: str) -> int:
+    return next(n for n, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith(f"# {comment}"))
+
+
+def traced(program: ModuleType) -> tf.Graph:
+    graph: tf.Graph = called_by_tapetrace(tf.function(program.step).get_concrete_function, tf.TensorSpec([3])).graph
+    return graph
+
+
+def op_of_type(graph: tf.Graph, type_name: str) -> tf.Operation:
+    bodies = [graph._get_function(name).graph for name in graph._functions]
+    return next(op for g in (graph, *bodies) for op in g.get_operations() if op.type == type_name)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "chain"),
+    [
+        ("Sum", [("helper", "helper"), ("call of helper", "step")]),
+        ("Cosh", [("layer", "call"), ("call of layer", "step")]),
+        ("Any", [("if", "step")]),
+        ("Exp", [("inside if", "step"), ("if", "step")]),
+        ("Sin", [("inside for", "step"), ("for", "step")]),
+        ("StatelessWhile", [("for", "step")]),
+        ("Square", [("comprehension", "step")]),
+        ("Cos", [("lambda", "step"), ("call of lambda", "step")]),
+    ],
+)
+def test_an_op_is_located_where_the_user_wrote_it(program: ModuleType, type_name: str, chain: list[tuple[str, str]]) -> None:
+    location = Locator().locate(op_of_type(traced(program), type_name).traceback)
+    assert location is not None
+    frames = [location.frame, *location.called_from]
+    assert [(f.line, f.function) for f in frames] == [(line_of(comment), function) for comment, function in chain]
+    assert {f.file for f in frames} == {str(program.__file__)}
+    assert location.code == PROGRAM.splitlines()[location.line - 1].strip()
+
+
+def test_what_tensorflow_made_before_the_step_belongs_to_no_line(program: ModuleType) -> None:
+    assert Locator().locate(op_of_type(traced(program), "Placeholder").traceback) is None
+
+
+def test_the_library_frame_is_the_one_worth_naming(program: ModuleType) -> None:
+    location = Locator().locate(op_of_type(traced(program), "Sum").traceback)
+    assert location is not None
+    assert location.library is not None
+    assert location.library.file == MATH
+    assert location.library.function.startswith("reduce_sum")
+
+
+def test_the_line_of_the_function_that_opened_the_tape(program: ModuleType) -> None:
+    op = op_of_type(traced(program), "Cosh")
+    location = Locator().locate_function(op.traceback, str(program.__file__), "step")
+    assert location is not None
+    assert (location.line, location.function, location.called_from) == (line_of("call of layer"), "step", ())
+    assert location.library is not None
+
+
+def test_another_function_falls_back_to_the_innermost_line(program: ModuleType) -> None:
+    op = op_of_type(traced(program), "Cosh")
+    locator = Locator()
+    assert locator.locate_function(op.traceback, str(program.__file__), "elsewhere") == locator.locate(op.traceback)
+
+
+USER, TEST, API, CAPTURE = "/home/me/train.py", "/home/me/test_train.py", str(OURS / "api.py"), str(OURS / "capture/tapes.py")
+
+
+@pytest.mark.parametrize(
+    ("stack", "lines"),
+    [
+        ([(USER, 3, "f"), (MATH, 1, "exp"), (OPS, 2, "from_node_def")], [3]),
+        ([(USER, 9, "<module>"), (USER, 3, "f"), (MATH, 1, "exp")], [3, 9]),
+        ([(USER, 9, "f"), (INSTALLED + "/lib/x.py", 4, "apply"), (USER, 3, "g"), (MATH, 1, "exp")], [3, 9]),
+        ([(TEST, 9, "test"), (API, 1, "check"), (USER, 3, "f"), (CAPTURE, 1, "gradient"), (MATH, 1, "exp")], [3]),
+        ([(TEST, 9, "test"), (API, 1, "check"), (MATH, 1, "exp")], []),
+        ([(TEST, 9, "test"), (API, 1, "check"), (USER, 5, "tf__f"), (USER, 3, "tf__g")], [3, 5]),
+        ([(USER, 9, "<module>"), (USER, 3, "f"), (CAPTURE, 1, "gradient"), (MATH, 1, "exp")], [3, 9]),
+        ([(USER, 3, "f"), (USER, 3, "<listcomp>"), (MATH, 1, "exp")], [3, 3]),
+        ([(USER, 3, "f"), (USER, 3, "f"), (MATH, 1, "exp")], [3]),
+        ([], []),
+    ],
+)
+def test_stacks(stack: list[RawFrame], lines: list[int]) -> None:
+    location = Locator().locate(stack)
+    assert ([] if location is None else [f.line for f in (location.frame, *location.called_from)]) == lines
+
+
+def test_names_lose_what_autograph_put_before_them() -> None:
+    locator = Locator()
+    stack = [(USER, 5, "tf__f"), (USER, 3, "tf__g"), (MATH, 1, "exp")]
+    assert locator.locate(stack) == Location(Frame(USER, 3, "g"), (Frame(USER, 5, "f"),), Frame(MATH, 1, "exp", linecache.getline(MATH, 1).strip()))
+    outer = locator.locate_function(stack, USER, "tf__f")
+    assert outer is not None
+    assert outer.frame == Frame(USER, 5, "f")
+
+
+@pytest.mark.parametrize(
+    ("file", "origin"),
+    [
+        (USER, Origin.USER),
+        ("relative/train.py", Origin.USER),
+        ("/tmp/ipykernel_77/123.py", Origin.USER),
+        ("<ipython-input-3-abc>", Origin.USER),
+        ("<stdin>", Origin.USER),
+        ("<python-input-0>", Origin.USER),
+        ("<string>", Origin.USER),
+        ("<frozen importlib._bootstrap>", Origin.MACHINERY),
+        ("<__array_function__ internals>", Origin.MACHINERY),
+        ("/tmp/__autograph_generated_fileabc.py", Origin.MACHINERY),
+        (sysconfig.get_path("stdlib") + "/contextlib.py", Origin.MACHINERY),
+        (sysconfig.get_path("scripts") + "/pytest", Origin.MACHINERY),
+        (INSTALLED + "/einops/einops.py", Origin.LIBRARY),
+        ("/usr/lib/python3/dist-packages/einops.py", Origin.LIBRARY),
+        (MATH, Origin.LIBRARY),
+        (WRAPPED, Origin.WRAPPER),
+        (OPS, Origin.MACHINERY),
+        (str(OURS / "cli.py"), Origin.TAPETRACE),
+    ],
+)
+def test_whose_code_a_file_is(file: str, origin: Origin) -> None:
+    assert Origins().origin(file) is origin
+
+
+def test_an_installed_package_of_the_user_is_the_users_unless_it_is_a_framework() -> None:
+    installed = str(TENSORFLOW.parent)
+    origins = Origins([f"{INSTALLED}/mine", installed])
+    assert origins.origin(f"{INSTALLED}/mine/train.py") is Origin.USER
+    assert origins.origin(f"{INSTALLED}/mine_too/train.py") is Origin.LIBRARY
+    assert origins.origin(MATH) is Origin.LIBRARY
+    assert origins.origin(API) is Origin.TAPETRACE
+
+
+def test_a_root_may_be_a_file_or_hold_an_environment() -> None:
+    origins = Origins([f"{INSTALLED}/one.py", "/home/me"])
+    assert origins.origin(f"{INSTALLED}/one.py") is Origin.USER
+    assert origins.origin("/home/me/.venv/lib/python3.11/site-packages/numpy/core.py") is Origin.LIBRARY
+
+
+def test_a_link_to_an_installed_package_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "site-packages/lib").mkdir(parents=True)
+    (tmp_path / "site-packages/lib/a.py").touch()
+    (tmp_path / "linked").symlink_to(tmp_path / "site-packages/lib")
+    assert Origins().origin(str(tmp_path / "linked/a.py")) is Origin.LIBRARY
+    assert Origins([tmp_path / "linked"]).origin(str(tmp_path / "site-packages/lib/a.py")) is Origin.USER
+
+
+def test_each_file_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    look = Origins._look
+    monkeypatch.setattr(Origins, "_look", lambda self, file: (looked.append(file), look(self, file))[1])
+    locator = Locator()
+    for line in range(50):
+        locator.locate([(USER, line, "f"), (MATH, line, "exp")])
+    assert sorted(looked) == sorted([USER, MATH])
+
+
+def test_the_source_of_a_notebook_cell_comes_from_linecache(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = "<ipython-input-7-0123456789ab>"
+    monkeypatch.setitem(linecache.cache, cell, (20, None, ["a = 1\n", "    b = tf.round(a)\n"], cell))
+    location = Locator().locate([(cell, 2, "<module>"), (MATH, 1, "round")])
+    assert location is not None
+    assert location.code == "b = tf.round(a)"
+
+
+def raised(function: Any, *args: Any) -> BaseException:
+    with pytest.raises(Exception) as info:
+        called_by_tapetrace(function, *args)
+    return info.value
+
+
+@pytest.mark.parametrize(("function", "caller"), [("breaks", "call of deeper"), ("plain", "plain call of deeper")])
+def test_an_exception_inside_a_traced_function(program: ModuleType, function: str, caller: str) -> None:
+    step = tf.function(getattr(program, function))
+    error = raised(step.get_concrete_function, tf.TensorSpec([3]))
+    location = Locator().locate_exception(error)
+    assert location is not None
+    assert (location.file, location.line, location.function) == (program.__file__, line_of("raises"), "deeper")
+    assert [f.line for f in location.called_from] == [line_of(caller)]
+
+
+def test_an_eager_exception_and_one_raised_from_it(program: ModuleType) -> None:
+    error = raised(program.plain, tf.zeros([3]))
+    location = Locator().locate_exception(error)
+    assert location is not None
+    assert (location.line, [f.line for f in location.called_from]) == (line_of("raises"), [line_of("plain call of deeper")])
+    wrapped = RuntimeError("no stack of its own")
+    wrapped.__cause__ = error
+    assert Locator().locate_exception(wrapped) == location
+    assert Locator().locate_exception(RuntimeError("nowhere")) is None
+
+
+def test_a_syntax_error_is_located_in_the_file_that_it_names(tmp_path: Path) -> None:
+    error = raised(load, tmp_path / "typo.py", "x = 1\nif x\n    y = 2\n")
+    location = Locator().locate_exception(error)
+    assert location is not None
+    assert (location.file, location.line, location.code) == (str(tmp_path / "typo.py"), 2, "if x")
+
+
+def test_here_is_the_callers_own_line() -> None:
+    line = sys._getframe().f_lineno + 1
+    stack = here()
+    location = Locator().locate(stack)
+    assert location is not None
+    assert (location.file, location.line, location.function) == (__file__, line, "test_here_is_the_callers_own_line")
