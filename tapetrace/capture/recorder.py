@@ -75,6 +75,26 @@ class Recorder:
         """Whether the current code belongs to the step that is being traced."""
         return threading.get_ident() == self._thread and isinstance(private.default_graph(), private.FuncGraph)
 
+    def counts(self) -> dict[str, int]:
+        """How far each graph that is being built has come: the clock of tape windows."""
+        return graph_counts(self.snapshots.graph_key)
+
+    def place(self) -> tuple[Any, Any, str, int]:
+        """Where a gradient call is being made: the graph, the outermost graph around it, the key of its body, and how many ops that has."""
+        graph = root = private.default_graph()
+        while isinstance(root.outer_graph, private.FuncGraph):
+            root = root.outer_graph
+        draft = self.snapshots.take(graph)
+        return graph, root, draft.key, len(draft.ops)
+
+    def clock_key(self) -> str:
+        """The key of the innermost graph in `counts`."""
+        return self.snapshots.graph_key(private.default_graph())
+
+    def close_call(self, call: CallRecord) -> None:
+        """Note that what was added since the call began is its backward pass."""
+        self.snapshots.mark_backward(call.graph, call.index)
+
     def record_of(self, tape: Any) -> TapeRecord:
         """What is known of a tape; made when it is first met, and kept alive with it."""
         record = self._tapes.get(id(tape))
@@ -93,7 +113,7 @@ class Recorder:
                 if record.opened_frame is None:
                     record.opened_at = self.locator.locate(here())
                     record.opened_frame = record.opened_at.frame if record.opened_at else None
-                record.push(graph_counts(self.snapshots.graph_key))
+                record.push(self.counts())
             return result
 
         return _push_tape
@@ -102,7 +122,7 @@ class Recorder:
         def _pop_tape(tape: Any) -> Any:
             result = original(tape)
             if self._is_ours():
-                self.record_of(tape).pop(graph_counts(self.snapshots.graph_key))
+                self.record_of(tape).pop(self.counts())
             return result
 
         return _pop_tape
@@ -139,7 +159,7 @@ class Recorder:
         def watch(tape: Any, tensor: Any) -> Any:
             result = original(tape, tensor)
             if self._is_ours():
-                counts = graph_counts(self.snapshots.graph_key)
+                counts = self.counts()
                 self.record_of(tape).watched.extend((t, counts) for t in tf.nest.flatten(tensor))
             return result
 
@@ -155,7 +175,7 @@ class Recorder:
                 if self._inside or not self._is_ours():
                     return original(tape, target, sources, *args, **kwargs)
                 record = self.record_of(tape)
-                call = self._begin(kind, target, sources, record.frozen(graph_counts(self.snapshots.graph_key)), self._watched(record))
+                call = self._begin(kind, target, sources, record.frozen(self.counts()), self._watched(record))
                 call.unconnected_zero = _asks_for_zeros(args, kwargs)
                 if tape._tape is None and target is not None and kind != "batch_jacobian":
                     return self._reused(call, sources)
@@ -176,20 +196,16 @@ class Recorder:
         return gradients
 
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
-        graph = private.default_graph()
-        root = graph
-        while isinstance(root.outer_graph, private.FuncGraph):
-            root = root.outer_graph
-        draft = self.snapshots.take(graph)
+        graph, root, body, order = self.place()
         call = CallRecord(
-            len(self.calls), kind, graph, root, draft.key, len(draft.ops), tf.nest.flatten(target), tf.nest.flatten(sources), tape,
+            len(self.calls), kind, graph, root, body, order, tf.nest.flatten(target), tf.nest.flatten(sources), tape,
             self.locator.locate(here()), watched,
         )  # fmt: skip
         self.calls.append(call)
         return call
 
     def _watched(self, record: TapeRecord) -> list[tuple[Any, int]]:
-        key = self.snapshots.graph_key(private.default_graph())
+        key = self.clock_key()
         found = [(t, counts.get(key, 0)) for t, counts in record.watched]
         try:
             found += [(v, 0) for v in record.tape.watched_variables()]
@@ -209,7 +225,7 @@ class Recorder:
         finally:
             self._inside -= 1
             self.missing.is_in_call = False
-            self.snapshots.mark_backward(call.graph, call.index)
+            self.close_call(call)
         call.gradients = tf.nest.flatten(result)
         lacking = self.missing.met[lacking_before:]
         if lacking:
