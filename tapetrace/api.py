@@ -37,10 +37,12 @@ def check(
     if mode not in MODES:
         raise UsageError(f"mode={mode!r} is not one of {', '.join(map(repr, MODES))}.")
     if isinstance(step, str):
+        from tapetrace.capture.history import watching_imports
         from tapetrace.targets import load_target
 
         target = target or step
-        step = load_target(step).value
+        with watching_imports():
+            step = load_target(step).value
     from tapetrace.capture.environment import require_tensorflow
 
     require_tensorflow()

@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 
@@ -23,7 +24,6 @@ from tapetrace.streams import color_wanted, complain, output_to_stderr, progress
 
 if TYPE_CHECKING:
     from tapetrace.model.report import Report
-    from tapetrace.targets import Arguments
 
 OK, BROKEN, NO_ANSWER = 0, 1, 2
 
@@ -166,23 +166,21 @@ def _check_before_tracing(settings: Settings, specs: list[str], args: str | None
 
 def _trace(target: str, specs: list[str], args: str | None, settings: Settings) -> Report:
     from tapetrace.capture.environment import quiet_tensorflow, require_installed, require_tensorflow
+    from tapetrace.capture.history import watching_imports
     from tapetrace.targets import load_arguments, load_target
 
     quiet_tensorflow()
     require_installed()
-    step = load_target(target)
-    require_tensorflow()  # after the user's module, which may choose the backend and the devices
-    positional, keywords = load_arguments(args) if args is not None else ((), {})
-    _refuse_taken_names((positional, keywords))
+    with watching_imports():
+        step = load_target(target)
+        require_tensorflow()  # after the user's module, which may choose the backend and the devices
+        positional, keywords = load_arguments(args) if args is not None else ((), {})
     from tapetrace import api
 
-    return api.check(step.value, *positional, specs=specs or None, mode=settings.mode.value, verify=not settings.quick, target=target, **keywords)
-
-
-def _refuse_taken_names(arguments: Arguments) -> None:
-    taken = sorted({"step", "specs", "mode", "verify", "numeric", "target"} & arguments[1].keys())
+    taken = sorted(signature(api.check).parameters.keys() & keywords.keys())
     if taken:
         raise UsageError(f"the step cannot be given an argument named {taken[0]!r} by --args, give it by position")
+    return api.check(step.value, *positional, specs=specs or None, mode=settings.mode.value, verify=not settings.quick, target=target, **keywords)
 
 
 def _write(report: Report, files: list[Path], folder: Path, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from types import ModuleType, TracebackType
 from tapetrace.errors import TargetError
 
 _OURS = str(Path(__file__).parent) + os.sep
-_BETWEEN = ("<frozen importlib", str(Path(importlib.__file__).parent) + os.sep, contextlib.__file__)
+_IMPORT_SYSTEM = ("<frozen importlib", str(Path(importlib.__file__).parent) + os.sep)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__", "venv", "env", "build", "dist"})
 _SEARCHED_FILES = 2000
 
@@ -58,7 +58,7 @@ def import_name(name: str, text: str) -> ModuleType:
 
 def import_file(file: str, text: str) -> ModuleType:
     """The module in ``file``; its folder is importable, as when the file is run. A module imported from it before is used again."""
-    path = Path(os.path.abspath(Path(file).expanduser()))  # noqa: PTH100 - a link keeps its own folder
+    path = Path(os.path.abspath(Path(file).expanduser()))  # not resolved: a link keeps its own folder
     if path.is_dir():
         raise TargetError(f"{file} in {text!r} is a folder, name a .py file in it")
     if not path.is_file():
@@ -180,7 +180,7 @@ def _user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith((_OURS, *_BETWEEN))
+    return file.startswith((_OURS, *_IMPORT_SYSTEM))
 
 
 def _text(error: BaseException) -> str:

@@ -111,7 +111,7 @@ class Diagnosis:
     def of_dead_end(self, source: Source, chain: list[int]) -> Break:
         """The last op computed from a source whose result nothing uses."""
         node = self.flat.nodes[chain[-1]]
-        location = self.locate(node)
+        location = self.locate(node) or self.trace.compiled_at
         situation = Situation(Cause.UNUSED_RESULT, op_type=node.type, location=location, variable=source.path or source.name, layer=source.owner)
         return Break(Cause.UNUSED_RESULT, node.name, node.type, location, remedy_for(situation), f"the last op computed from it is {node.type}")
 

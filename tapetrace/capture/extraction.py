@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapetrace.capture import private
@@ -11,8 +11,12 @@ from tapetrace.capture.python_code import referred_handles
 from tapetrace.capture.relevance import inputs_first, needed_ops
 from tapetrace.capture.snapshot import Draft, DraftOp, Snapshots
 from tapetrace.capture.variables import VariableNames, describe_variable, handle_of, is_variable, spec_of
+from tapetrace.model.locations import Location
 from tapetrace.model.trace import Body, Hidden, Op, Ref
 from tapetrace.model.words import Cause
+
+PastOf = Callable[[Any], tuple[frozenset[int], Location | None] | None]
+"""For a captured tensor, the handles (by identity) of the variables that it was computed from, and where."""
 
 _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
@@ -20,7 +24,8 @@ _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 class Extraction:
     """Bodies of the model, made on demand. ``operations[body][position]`` is the TensorFlow operation of an op, None for one that we added."""
 
-    def __init__(self, snapshots: Snapshots, prober: GateProber, names: VariableNames) -> None:
+    def __init__(self, snapshots: Snapshots, prober: GateProber, names: VariableNames, past: PastOf | None = None) -> None:
+        self.past = past
         self.snapshots = snapshots
         self.prober = prober
         self.names = names
@@ -140,7 +145,18 @@ class Extraction:
             gates = self.prober.gates_of(op)
         if op_type in _PYTHON_OPS:
             hidden = _hidden(op, known)
+        elif op_type == "Captured" and self.past is not None:
+            hidden = self._before(externals.get(op.name), known)
         return Op(name, op_type, inputs, outputs, gates, drafted.call, position, draft.backward.get(position), outer, hidden)
+
+    def _before(self, tensor: Any, known: dict[int, int]) -> Hidden | None:
+        """The variables that a captured tensor was computed from before the step."""
+        found = None if self.past is None else self.past(tensor)
+        if found is None:
+            return None
+        handles, location = found
+        places = sorted(known[h] for h in handles if h in known)
+        return Hidden(tuple((p, 0) for p in places), Cause.CAPTURED_VALUE, location) if places else None
 
     def _placeholder(self, op: Any, external: Any, used: dict[str, int]) -> tuple[str, str]:
         """Name and type of a variable, a captured tensor or an argument."""

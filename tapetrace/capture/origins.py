@@ -99,7 +99,7 @@ def _is_installed(path: str) -> bool:
 
 def _spellings(path: str) -> tuple[str, ...]:
     """The absolute path as it is written and with links followed, in the case that the system compares."""
-    absolute = os.path.normcase(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
+    absolute = os.path.normcase(os.path.abspath(path))  # Path.resolve would follow links
     real = os.path.normcase(os.path.realpath(path))
     return (absolute,) if absolute == real else (absolute, real)
 

@@ -30,6 +30,10 @@ class Patches:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.undo()
+
+    def undo(self) -> None:
+        """Put everything back."""
         while self._undo:
             owner, name, own = self._undo.pop()
             if own is _MISSING:

@@ -80,6 +80,15 @@ python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
 op_definitions = _find("tensorflow.python.framework.op_def_registry")
 """``get(type)``: the definition of an op type, None for the name of a function."""
 
+BaseResourceVariable = _find("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable")
+"""What every ``tf.Variable`` of TensorFlow 2 is, made in whichever way."""
+
+add_op_callback = _find("tensorflow.python.framework.op_callbacks", "add_op_callback")
+"""Lets a function see each op after it was executed or added to a graph, in this thread."""
+
+remove_op_callback = _find("tensorflow.python.framework.op_callbacks", "remove_op_callback")
+"""Takes such a function off again."""
+
 
 def operation_count(graph: Any) -> int:
     """How many ops ``graph`` has."""
@@ -90,3 +99,17 @@ def python_function(token: bytes) -> Any:
     """The user's function behind a ``numpy_function`` or ``py_function`` op, None if it is gone."""
     found = python_functions.get(token.decode())
     return getattr(found, "_func", found)
+
+
+def registered_operations() -> dict[str, Any]:
+    """The definition of every op type that this process knows, by name, sorted."""
+    session = _find("tensorflow.python.client.pywrap_tf_session")
+    found = _find("tensorflow.core.framework.op_def_pb2", "OpList")()
+    found.ParseFromString(session.TF_GetBuffer(session.TF_GetAllOpList()))
+    return {definition.name: definition for definition in sorted(found.op, key=lambda d: d.name)}
+
+
+def make_operation(graph: Any, definition: Any, inputs: list[Any], attributes: dict[str, Any]) -> Any:
+    """Add an op of that definition to ``graph``; ``inputs`` holds a list for an argument that is one. Raises whatever TensorFlow raises."""
+    flat = [t for value in inputs for t in (value if isinstance(value, list) else [value])]
+    return graph._create_op_internal(definition.name, flat, dtypes=None, attrs=attributes, op_def=definition, compute_device=False)

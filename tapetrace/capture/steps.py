@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.before import Before
+from tapetrace.capture.history import current_history
 from tapetrace.capture.keras_models import is_keras_model, model_step
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.trace_step import trace_step
@@ -29,12 +32,14 @@ def trace(step: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, specs: S
     if specs:
         positional, named = _from_specs(specs)
         args, kwargs = (*args, *positional), {**kwargs, **named}
-    if is_keras_model(step):
-        step, args = model_step(step, args, kwargs)
-        kwargs = {}
-    else:
+    if not is_keras_model(step):
         _check_arguments(step, name, args, kwargs)
-    return trace_step(step, args, kwargs, target=name, locator=locator, verify=verify)
+        return trace_step(step, args, kwargs, target=name, locator=locator, verify=verify)
+    train_step, data = model_step(step, args, kwargs)
+    found = trace_step(train_step, data, {}, target=name, locator=locator, verify=verify)
+    compiled_at = Before(current_history(), locator).compiled_at(step)
+    calls = tuple(replace(c, location=c.location or compiled_at) for c in found.calls)
+    return replace(found, compiled_at=compiled_at, calls=calls)
 
 
 def _name(step: Any) -> str:

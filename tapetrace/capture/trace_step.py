@@ -10,8 +10,10 @@ from typing import Any
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.before import Before
 from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.gates import GateProber
+from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord, Recorder
 from tapetrace.capture.snapshot import Draft
@@ -89,11 +91,12 @@ def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target
     others = _other_variables(calls, names)
     for call in calls:
         names.add(call.root.variables)
-    extraction = Extraction(recorder.snapshots, GateProber(), names)
+    before = Before(current_history(), recorder.locator)
+    extraction = Extraction(recorder.snapshots, GateProber(), names, before.past)
     drafts = [recorder.snapshots.drafts[call.body] for call in calls]
     for call, draft in zip(calls, drafts, strict=True):
         extraction.add_root(draft, [_tensor_of(t) for t in call.targets if _is_tensor(t)], [_tensor_of(s) for s in call.sources if _is_tensor(s)])
-    described = tuple(_call(recorder, extraction, call, draft) for call, draft in zip(calls, drafts, strict=True))
+    described = tuple(_call(recorder, extraction, before, call, draft) for call, draft in zip(calls, drafts, strict=True))
     return Trace(
         target=target,
         tensorflow=tf.__version__,
@@ -101,7 +104,7 @@ def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target
         mode="graph",
         bodies=extraction.bodies,
         calls=described,
-        variables=tuple(_other(extraction, drafts, v) for v in others),
+        variables=tuple(_other(extraction, before, drafts, v) for v in others),
         not_applied=_not_applied(calls, concrete),
         error=error,
         locate=_Locations(recorder.locator, extraction),
@@ -148,20 +151,20 @@ def _keras_variables() -> Iterable[Any]:
     return [o for o in gc.get_objects() if kind is not None and isinstance(o, kind) and getattr(o, "_value", None) is not None]
 
 
-def _other(extraction: Extraction, drafts: list[Draft], variable: Any) -> OtherVariable:
+def _other(extraction: Extraction, before: Before, drafts: list[Draft], variable: Any) -> OtherVariable:
     named = describe_variable(variable)
     refs = [(draft.key, ref) for draft in drafts if (ref := extraction.ref(draft, variable)) is not None]
-    return OtherVariable(named.name, named.path, tuple(refs))
+    return OtherVariable(named.name, named.path, tuple(refs), before.made_at(variable))
 
 
-def _call(recorder: Recorder, extraction: Extraction, call: CallRecord, draft: Draft) -> GradientCall:
+def _call(recorder: Recorder, extraction: Extraction, before: Before, call: CallRecord, draft: Draft) -> GradientCall:
     targets: list[Ref | None] = [extraction.ref(draft, _tensor_of(t)) if _is_tensor(t) else None for t in call.targets]
     watched = None
     if call.watched is not None:
         found = [(extraction.ref(draft, _tensor_of(t)), order) for t, order in call.watched if _is_tensor(t)]
         watched = tuple((ref, order) for ref, order in found if ref is not None)
     gradients = call.gradients or [None] * len(call.sources)
-    sources = tuple(_source(extraction, call, draft, s, g) for s, g in zip(call.sources, gradients, strict=True))
+    sources = tuple(_source(extraction, before, call, draft, s, g) for s, g in zip(call.sources, gradients, strict=True))
     return GradientCall(
         kind=call.kind,
         body=draft.key,
@@ -195,12 +198,13 @@ def _tape_by_body(recorder: Recorder, tape: Tape, draft: Draft) -> Tape:
     return replace(tape, windows=windows)
 
 
-def _source(extraction: Extraction, call: CallRecord, draft: Draft, value: Any, gradient: Any) -> Source:
+def _source(extraction: Extraction, before: Before, call: CallRecord, draft: Draft, value: Any, gradient: Any) -> Source:
     returned = _returned(call, gradient)
     if is_variable(value):
         named = describe_variable(value)
         is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
-        return Source(named.name, named.path, "variable", named.spec, extraction.ref(draft, value), is_float, named.trainable, returned, named.owner)
+        ref, made_at = extraction.ref(draft, value), before.made_at(value)
+        return Source(named.name, named.path, "variable", named.spec, ref, is_float, named.trainable, returned, named.owner, made_at)
     tensor = _tensor_of(value) if _is_tensor(value) else None
     name = _target_name(value)
     if tensor is None:

@@ -267,4 +267,6 @@ class Trace:
     """(call index, source index) of gradients that were computed and never used afterwards."""
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
+    compiled_at: Location | None = None
+    """Where the Keras model that is the step was compiled, if that was seen."""
     locate: Locate = field(default=_nowhere, compare=False, repr=False)

@@ -77,7 +77,7 @@ def _tooltip(text: str) -> str:
 
 
 def _is_printable(c: str) -> bool:
-    return not (c < " " or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff" or c in "￾￿")
+    return not (c < " " or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff" or c in "\ufffe\uffff")
 
 
 def _attributes(**plain: str) -> dict[str, Any]:
