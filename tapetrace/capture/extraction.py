@@ -116,6 +116,12 @@ class Extraction:
     def _known_handles(self, draft: Draft, externals: dict[str, Any], places: dict[int, int]) -> dict[int, int]:
         return {id(e): places[draft.position[name]] for name, e in externals.items() if draft.position.get(name) in places}
 
+    def add_function_graph(self, name: str, graph: Any) -> str:
+        """Make a body of a function's graph; its key."""
+        key = self.snapshots.add_body(name, graph)
+        self._add_function(key)
+        return key
+
     def _add_function(self, key: str) -> None:
         if key in self.bodies:
             return

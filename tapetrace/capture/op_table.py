@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -33,7 +35,20 @@ def op_gates(pattern: str = "*") -> list[OpRow]:
         advice = f"did you mean {' or '.join(named)}?" if named else "give a part of a name, or a glob such as '*Norm*'."
         raise UsageError(f"TensorFlow has no op type that matches {pattern!r}: {advice}")
     prober = GateProber()
-    return [_row(definitions[name], prober) for name in wanted]
+    with _without_warnings():
+        return [_row(definitions[name], prober) for name in wanted]
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Some gradient functions call what TensorFlow has deprecated, and its logger says so."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def matching(pattern: str, names: list[str]) -> list[str]:

@@ -89,6 +89,48 @@ add_op_callback = _find("tensorflow.python.framework.op_callbacks", "add_op_call
 remove_op_callback = _find("tensorflow.python.framework.op_callbacks", "remove_op_callback")
 """Takes such a function off again."""
 
+record = _find("tensorflow.python.eager.record")
+"""``record_operation``: how a ``tf.custom_gradient`` function puts its result on the tapes."""
+
+EagerTensorBase = _find("tensorflow.python.framework.ops", "_EagerTensorBase")
+"""The class that holds ``numpy``, ``__float__`` and the other ways out of an eager tensor."""
+
+op_library = _find("tensorflow.python.framework.op_def_library")
+"""``apply_op``: adds an op to the default graph by its name, inputs and attributes."""
+
+AtomicFunction = _find("tensorflow.python.eager.polymorphic_function.atomic_function", "AtomicFunction")
+"""A function of TensorFlow's runtime: ``name`` and ``graph``."""
+
+
+def build_operation(op_type: str, inputs: list[Any], attributes: tuple[Any, ...]) -> Any:
+    """Add an op to the default graph from what an op callback says of an eager one: flat inputs, and (name, value, name, value, …)."""
+    definition = op_definitions.get(op_type)
+    given = dict(zip(attributes[::2], attributes[1::2], strict=True))
+    inferred: set[str] = set()
+    keywords: dict[str, Any] = {}
+    rest = list(inputs)
+    for argument in definition.input_arg:
+        inferred |= {argument.type_attr, argument.number_attr, argument.type_list_attr}
+        if argument.number_attr or argument.type_list_attr:
+            count = int(given[argument.number_attr]) if argument.number_attr else len(given[argument.type_list_attr])
+            keywords[argument.name], rest = rest[:count], rest[count:]
+        else:
+            keywords[argument.name] = rest.pop(0)
+    keywords.update((name, value) for name, value in given.items() if name not in inferred)
+    built = op_library.apply_op(op_type, **keywords)
+    while isinstance(built, list | tuple):
+        built = built[0]
+    return getattr(built, "op", built)
+
+
+gradients_util = _find("tensorflow.python.ops.gradients_util")
+"""``_GradientsHelper``: what every spelling of ``tf.gradients`` ends in."""
+
+
+def has_function(graph: Any, body: Any) -> bool:
+    """Whether the FuncGraph ``body`` was made a function of ``graph``; it stays one when an op that called it gets another body."""
+    return any(getattr(f, "graph", None) is body for f in graph._functions.values())
+
 
 def operation_count(graph: Any) -> int:
     """How many ops ``graph`` has."""

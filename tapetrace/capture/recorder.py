@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.missing_gradients import MissingGradients
 from tapetrace.capture.patches import Patches
@@ -22,7 +25,10 @@ from tapetrace.model.trace import Tape, TraceError
 
 @dataclass(slots=True, eq=False)
 class CallRecord:
-    """One gradient call as it happened: Python objects, to be described after the trace."""
+    """One gradient call as it happened: Python objects, to be described after the trace.
+
+    ``stops``: tensors that are constants to it (``tf.gradients``). ``around``: the graphs that it was made in, from ``graph`` to ``root``.
+    """
 
     index: int
     kind: str
@@ -40,6 +46,12 @@ class CallRecord:
     tape_reused: bool = False
     unconnected_zero: bool = False
     made: bool = True
+    stops: list[Any] = field(default_factory=list)
+    around: tuple[Any, ...] = ()
+
+
+_SPELLINGS = frozenset({"gradients", "gradients_v2"})
+"""The public functions behind ``tf.gradients`` and ``tf.compat.v1.gradients``."""
 
 
 class Recorder:
@@ -52,6 +64,7 @@ class Recorder:
         self.calls: list[CallRecord] = []
         self.missing = MissingGradients(locator)
         self._tapes: dict[int, TapeRecord] = {}
+        self._fresh = FreshFunctions(self._is_ours)
         self._inside = 0
         self._thread = threading.get_ident()
 
@@ -67,8 +80,9 @@ class Recorder:
             patches.wrap(tape_class, "watch", self._wrap_watch)
             for name in ("gradient", "jacobian", "batch_jacobian"):
                 patches.wrap(tape_class, name, self._wrap_gradient(name))
-            patches.wrap(tf, "gradients", self._wrap_symbolic)
+            patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
+            self._fresh.install(patches)
             yield self
 
     def _is_ours(self) -> bool:
@@ -107,9 +121,12 @@ class Recorder:
 
     def _wrap_push(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def _push_tape(tape: Any) -> Any:
+            is_new = tape._tape is None
             result = original(tape)
             if self._is_ours():
                 record = self.record_of(tape)
+                if is_new:
+                    record.begin()
                 if record.opened_frame is None:
                     record.opened_at = self.locator.locate(here())
                     record.opened_frame = record.opened_at.frame if record.opened_at else None
@@ -186,14 +203,19 @@ class Recorder:
         return make
 
     def _wrap_symbolic(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def gradients(ys: Any, xs: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or not self._is_ours():
-                return original(ys, xs, *args, **kwargs)
-            call = self._begin("gradients", ys, xs, Tape(), None)
-            call.unconnected_zero = _asks_for_zeros(args, kwargs)
-            return self._perform(call, xs, lambda: original(ys, xs, *args, **kwargs), None)
+        signature = inspect.signature(original)
 
-        return gradients
+        def _GradientsHelper(*args: Any, **kwargs: Any) -> Any:
+            # Functions, conditionals and loops come here as well, to build their backward passes.
+            if self._inside or sys._getframe(1).f_code.co_name not in _SPELLINGS or not self._is_ours():
+                return original(*args, **kwargs)
+            given = signature.bind(*args, **kwargs).arguments
+            call = self._begin("gradients", given["ys"], given["xs"], Tape(), None)
+            call.unconnected_zero = _asks_for_zeros((given.get("unconnected_gradients"),), {})
+            call.stops = tf.nest.flatten(given.get("stop_gradients") or [])
+            return self._perform(call, given["xs"], lambda: original(*args, **kwargs), None)
+
+        return _GradientsHelper
 
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
         graph, root, body, order = self.place()
@@ -201,6 +223,9 @@ class Recorder:
             len(self.calls), kind, graph, root, body, order, tf.nest.flatten(target), tf.nest.flatten(sources), tape,
             self.locator.locate(here()), watched,
         )  # fmt: skip
+        while isinstance(graph, private.FuncGraph):
+            call.around += (graph,)
+            graph = graph.outer_graph
         self.calls.append(call)
         return call
 

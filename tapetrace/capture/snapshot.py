@@ -140,6 +140,12 @@ class Snapshots:
             self._bodies[name] = "" if body is None else self._fresh(body)
         return self._bodies[name]
 
+    def add_body(self, name: str, graph: Any) -> str:
+        """Key of the draft of the function called ``name``, whose graph is known."""
+        if not self._bodies.get(name):
+            self._bodies[name] = self._fresh(graph)
+        return self._bodies[name]
+
     def _fresh(self, graph: Any) -> str:
         watched = self._watched(graph)
         watched.rewritten = True

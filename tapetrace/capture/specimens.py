@@ -16,8 +16,8 @@ from tensorflow.core.framework import attr_value_pb2
 from tapetrace.capture import private
 from tapetrace.model.op_rows import Slot
 
-PREFERRED = (tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.complex64, tf.complex128)
-"""Dtypes that carry gradient, the usual ones first."""
+PREFERRED = (tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.complex64, tf.complex128, tf.int32, tf.int64)
+"""Dtypes that carry gradient, the usual ones first, then those that indices have."""
 
 
 class NoSpecimen(Exception):
@@ -26,26 +26,32 @@ class NoSpecimen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """``rank`` of float inputs (None: unknown), ``length`` of lists of numbers, ``text`` for strings that may be anything."""
+    """``rank`` of float inputs and ``size`` of their axes (None: unknown), ``length`` of lists of numbers, ``text`` for strings that may be
+    anything; ``vector``: the first integer input has rank 1."""
 
     rank: int | None
     length: int
     text: str = ""
+    size: int | None = None
+    vector: bool = False
 
 
 ATTEMPTS = (
     Attempt(None, 4),
-    Attempt(4, 4),
-    Attempt(2, 2, "ij,jk->ik"),
+    Attempt(None, 4, "i->i", vector=True),
     Attempt(None, 5),
-    Attempt(5, 5),
-    Attempt(None, 3),
-    Attempt(3, 3, "float32"),
-    Attempt(None, 1, "i,i->i"),
-    Attempt(None, 2, "ij,jk->ik"),
+    Attempt(None, 3, "FIRST_DIM_SIZE"),
+    Attempt(None, 2),
+    Attempt(None, 1),
+    Attempt(None, 0),
+    Attempt(4, 4, size=2),
+    Attempt(2, 2, size=2),
+    Attempt(5, 5, size=2),
+    Attempt(3, 3, size=2),
+    Attempt(2, 2),
+    Attempt(4, 4),
     Attempt(1, 1),
     Attempt(0, 0),
-    Attempt(None, 0),
 )
 
 
@@ -77,7 +83,7 @@ def specimens(definition: Any) -> Iterator[Specimen]:
         yield specimen
     if not made:
         lines = str(first).strip().splitlines() or [type(first).__name__]
-        raise NoSpecimen(lines[0][:150])
+        raise NoSpecimen(lines[0].partition(" for '{{node")[0])
 
 
 def _refuse(definition: Any) -> None:
@@ -91,7 +97,9 @@ def _make(definition: Any, attempt: Attempt) -> Specimen:
     attributes = {a.name: _attribute(a, attempt) for a in definition.attr}
     graph = private.FuncGraph("tapetrace_specimen", collections={})
     with graph.as_default():
-        inputs = [[_input(dtype, attempt.rank) for dtype in _dtypes(a, attributes)] for a in definition.input_arg]
+        inputs = [[_input(dtype, attempt) for dtype in _dtypes(a, attributes)] for a in definition.input_arg]
+        if attempt.vector:
+            _make_vector([t for argument in inputs for t in argument])
         op = private.make_operation(graph, definition, inputs, attributes)
     return Specimen(op, _slots(definition.input_arg, attributes), _slots(definition.output_arg, attributes))
 
@@ -113,14 +121,20 @@ def _dtypes(argument: Any, attributes: dict[str, Any]) -> list[Any]:
     return [dtype] * (attributes[argument.number_attr].i if argument.number_attr else 1)
 
 
-def _input(dtype: Any, rank: int | None) -> Any:
-    """A tensor of unknown sizes; resources are variables of float32 and variants are lists of it."""
+def _input(dtype: Any, attempt: Attempt) -> Any:
+    """A tensor for one input; resources are variables of float32 and variants are lists of it."""
     if dtype == tf.resource:
         return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=tf.TensorShape(None))
     if dtype == tf.variant:
         return tf.raw_ops.EmptyTensorList(element_shape=-1, max_num_elements=1, element_dtype=tf.float32)
     is_float = dtype.is_floating or dtype.is_complex
-    return tf.compat.v1.placeholder(dtype, tf.TensorShape([None] * rank) if is_float and rank is not None else None)
+    return tf.compat.v1.placeholder(dtype, [attempt.size] * attempt.rank if is_float and attempt.rank is not None else None)
+
+
+def _make_vector(tensors: list[Any]) -> None:
+    first = next((t for t in tensors if t.dtype.is_integer), None)
+    if first is not None:
+        first.set_shape([2])
 
 
 def _attribute(attribute: Any, attempt: Attempt) -> Any:
@@ -167,6 +181,6 @@ def _put(value: Any, kind: str, attribute: Any, attempt: Attempt, is_list: bool)
 
 
 def _dtype(allowed: Any) -> Any:
-    """float32 if allowed, else another dtype that carries gradient, else the first."""
+    """The first of the preferred dtypes that is allowed, else the first allowed."""
     dtypes = [tf.as_dtype(t) for t in allowed]
     return next((p for p in PREFERRED if not dtypes or p in dtypes), dtypes[0] if dtypes else tf.float32)

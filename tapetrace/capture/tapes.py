@@ -30,7 +30,6 @@ class TapeRecord:
     stopped_since: dict[str, int] = field(default_factory=dict)
     was_reset: bool = False
     watched: list[tuple[Any, dict[str, int]]] = field(default_factory=list)
-    watched_variables: tuple[Any, ...] = ()
 
     def push(self, counts: dict[str, int]) -> None:
         for key, start in self.stopped_since.items():
@@ -47,9 +46,14 @@ class TapeRecord:
         if self.is_stopping:
             self.stopped_since = counts
 
+    def begin(self) -> None:
+        """Nothing recorded or watched so far counts: a tape entered again after it was used starts anew."""
+        self.windows = {key: [] for key in self.windows}
+        self.watched = []
+
     def forget(self) -> None:
         """What `GradientTape.reset` does: nothing recorded so far counts."""
-        self.windows = {key: [] for key in self.windows}
+        self.begin()
         self.was_reset = True
 
     def frozen(self, counts: dict[str, int]) -> Tape:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
+from tapetrace.capture.description import describe_call, keras_version, name_variables
 from tapetrace.capture.extraction import Extraction
+from tapetrace.capture.final_calls import final_calls
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord, Recorder
 from tapetrace.capture.snapshot import Draft
+from tapetrace.capture.values import is_tensor, tensor_of
 from tapetrace.capture.variables import VariableNames, describe_variable, is_variable, spec_of
 from tapetrace.errors import TraceFailed
 from tapetrace.model.locations import Frame, Location
-from tapetrace.model.trace import GradientCall, OtherVariable, Ref, Source, Tape, Trace, TraceError
-from tapetrace.model.words import Returned
+from tapetrace.model.trace import OtherVariable, Tape, Trace, TraceError
 
 
 def trace_step(
@@ -42,7 +44,7 @@ def trace_step(
             failure: BaseException | None = raised
         else:
             failure = None
-    calls = _of_last_trace(recorder.calls)
+    calls = final_calls(recorder.calls) if recorder.calls else []
     if not calls and failure is not None:
         where = f" at {error.location.place}" if error and error.location else ""
         raise TraceFailed(f"The step could not be traced: {type(failure).__name__}{where}: {_first_lines(str(failure), 1)}") from failure
@@ -58,11 +60,6 @@ def _traceable(step: Callable[..., Any]) -> Any:
     if isinstance(step, private.Function):
         return step._clone(None)  # type: ignore[attr-defined]
     return tf.function(step)
-
-
-def _of_last_trace(calls: list[CallRecord]) -> list[CallRecord]:
-    """A step that makes variables is traced twice; only the last trace counts."""
-    return [c for c in calls if c.root is calls[-1].root]
 
 
 def _first_lines(text: str, count: int = 12) -> str:
@@ -86,21 +83,22 @@ def _implied_call(recorder: Recorder, concrete: Any, target: str) -> CallRecord:
 
 def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None) -> Trace:
     names = VariableNames()
-    for call in calls:
-        names.add(call.sources)
-    others = _other_variables(calls, names)
+    others = name_variables(calls, names)
     for call in calls:
         names.add(call.root.variables)
     before = Before(current_history(), recorder.locator)
     extraction = Extraction(recorder.snapshots, GateProber(), names, before.past)
     drafts = [recorder.snapshots.drafts[call.body] for call in calls]
     for call, draft in zip(calls, drafts, strict=True):
-        extraction.add_root(draft, [_tensor_of(t) for t in call.targets if _is_tensor(t)], [_tensor_of(s) for s in call.sources if _is_tensor(s)])
-    described = tuple(_call(recorder, extraction, before, call, draft) for call, draft in zip(calls, drafts, strict=True))
+        extraction.add_root(draft, [tensor_of(t) for t in call.targets if is_tensor(t)], [tensor_of(s) for s in call.sources if is_tensor(s)])
+    described = tuple(
+        describe_call(call, draft.key, _tape_by_body(recorder, call.tape, draft), partial(extraction.ref, draft), before)
+        for call, draft in zip(calls, drafts, strict=True)
+    )
     return Trace(
         target=target,
         tensorflow=tf.__version__,
-        keras=_keras_version(),
+        keras=keras_version(),
         mode="graph",
         bodies=extraction.bodies,
         calls=described,
@@ -111,80 +109,10 @@ def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target
     )
 
 
-def _keras_version() -> str:
-    import sys
-
-    keras = sys.modules.get("keras")
-    return str(getattr(keras, "__version__", ""))
-
-
-def _is_tensor(value: Any) -> bool:
-    return is_variable(value) or tf.is_tensor(value) or isinstance(value, tf.IndexedSlices | tf.SparseTensor | tf.RaggedTensor)
-
-
-def _tensor_of(value: Any) -> Any:
-    """The one tensor that TensorFlow differentiates: of a ragged or sparse tensor its values."""
-    return value if is_variable(value) else private.flat_gradient_tensors([value])[0]
-
-
-def _other_variables(calls: list[CallRecord], names: VariableNames) -> list[Any]:
-    """Trainable variables that a tape watched and that no call asked for, as Keras objects where there is one."""
-    watched: dict[int, Any] = {}
-    for call in calls:
-        for value, _ in call.watched or ():
-            if is_variable(value) and value.trainable and names.of_handle(value.handle) is None:
-                watched[id(value.handle)] = value
-    if watched:
-        names.add(watched.values())
-        names.add(v for v in _keras_variables() if id(v.handle) in watched)
-    return [names.of_handle(v.handle) for v in watched.values()]
-
-
-def _keras_variables() -> Iterable[Any]:
-    """All Keras variables that have a value; Keras keeps no list of them."""
-    import sys
-
-    keras = sys.modules.get("keras")
-    if keras is None:
-        return []
-    kind = getattr(keras, "Variable", None)
-    return [o for o in gc.get_objects() if kind is not None and isinstance(o, kind) and getattr(o, "_value", None) is not None]
-
-
 def _other(extraction: Extraction, before: Before, drafts: list[Draft], variable: Any) -> OtherVariable:
     named = describe_variable(variable)
     refs = [(draft.key, ref) for draft in drafts if (ref := extraction.ref(draft, variable)) is not None]
     return OtherVariable(named.name, named.path, tuple(refs), before.made_at(variable))
-
-
-def _call(recorder: Recorder, extraction: Extraction, before: Before, call: CallRecord, draft: Draft) -> GradientCall:
-    targets: list[Ref | None] = [extraction.ref(draft, _tensor_of(t)) if _is_tensor(t) else None for t in call.targets]
-    watched = None
-    if call.watched is not None:
-        found = [(extraction.ref(draft, _tensor_of(t)), order) for t, order in call.watched if _is_tensor(t)]
-        watched = tuple((ref, order) for ref, order in found if ref is not None)
-    gradients = call.gradients or [None] * len(call.sources)
-    sources = tuple(_source(extraction, before, call, draft, s, g) for s, g in zip(call.sources, gradients, strict=True))
-    return GradientCall(
-        kind=call.kind,
-        body=draft.key,
-        order=call.order,
-        targets=tuple(targets),
-        target_names=tuple(_target_name(t) for t in call.targets),
-        sources=sources,
-        tape=_tape_by_body(recorder, call.tape, draft),
-        float_targets=tuple(_is_tensor(t) and bool(private.is_trainable(_tensor_of(t))) for t in call.targets),
-        watched=watched,
-        location=call.location,
-        error=call.error,
-        tape_reused=call.tape_reused,
-        unconnected_zero=call.unconnected_zero,
-        made=call.made,
-    )
-
-
-def _target_name(target: Any) -> str:
-    return str(getattr(target, "name", "")) or type(target).__name__
 
 
 def _tape_by_body(recorder: Recorder, tape: Tape, draft: Draft) -> Tape:
@@ -196,28 +124,6 @@ def _tape_by_body(recorder: Recorder, tape: Tape, draft: Draft) -> Tape:
             windows[current.key] = tape.windows[current.graph_key]
         current = recorder.snapshots.drafts[current.outer] if current.outer else None
     return replace(tape, windows=windows)
-
-
-def _source(extraction: Extraction, before: Before, call: CallRecord, draft: Draft, value: Any, gradient: Any) -> Source:
-    returned = _returned(call, gradient)
-    if is_variable(value):
-        named = describe_variable(value)
-        is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
-        ref, made_at = extraction.ref(draft, value), before.made_at(value)
-        return Source(named.name, named.path, "variable", named.spec, ref, is_float, named.trainable, returned, named.owner, made_at)
-    tensor = _tensor_of(value) if _is_tensor(value) else None
-    name = _target_name(value)
-    if tensor is None:
-        return Source(name, "", "tensor", spec_of(tf.constant(0.0)), None, False, True, returned)
-    return Source(name, "", "tensor", spec_of(tensor), extraction.ref(draft, tensor), bool(private.is_trainable(tensor)), True, returned)
-
-
-def _returned(call: CallRecord, gradient: Any) -> Returned | None:
-    if call.error is not None:
-        return Returned.ERROR
-    if not call.made:
-        return None
-    return Returned.NONE if gradient is None else Returned.TENSOR
 
 
 def _not_applied(calls: list[CallRecord], concrete: Any) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,100 @@
+"""From the log of an eager run to a body of the model."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tapetrace.capture import private
+from tapetrace.capture.eager_gates import EagerGates
+from tapetrace.capture.eager_log import CUSTOM_GRADIENT, EagerLog, EagerOp
+from tapetrace.capture.extraction import Extraction
+from tapetrace.capture.python_code import referred_handles
+from tapetrace.capture.variables import VariableNames, describe_variable
+from tapetrace.model.trace import Body, CallKind, FunctionCall, Gate, GateTable, Hidden, Op
+from tapetrace.model.words import Cause
+
+EAGER = "eager"
+"""Key of the body of an eager run."""
+
+_FUNCTION_NAMES = ("__inference_", "__forward_", "__backward_")
+_PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+HiddenOf = Callable[[int], Hidden | None]
+"""For the position of a leaf: what it was computed from where no op shows it."""
+
+
+class EagerExtraction:
+    """Makes the body of an eager run; the functions that it calls become bodies of ``extraction``."""
+
+    def __init__(self, log: EagerLog, extraction: Extraction, names: VariableNames) -> None:
+        self._log = log
+        self._extraction = extraction
+        self._names = names
+        self._gates = EagerGates(extraction.prober)
+        self._functions: dict[str, Any] | None = None
+
+    def body(self, hidden_of: HiddenOf) -> Body:
+        """All ops of the run, in order. ``hidden_of`` adds what leaves hide."""
+        used: dict[str, int] = {}
+        ops = [self._op(position, op, used, hidden_of) for position, op in enumerate(self._log.ops)]
+        return Body(EAGER, tuple(ops))
+
+    def _op(self, position: int, op: EagerOp, used: dict[str, int], hidden_of: HiddenOf) -> Op:
+        name, kind = self._name(position, op, used)
+        call = self._call(op)
+        gates = None
+        if op.type == CUSTOM_GRADIENT:
+            gates = _observed(op)
+        elif call is None and op.inputs:
+            gates = self._gates.gates_of(self._log, op)
+        hidden = hidden_of(position) if not op.inputs else self._python_reads(op)
+        return Op(name, kind, op.inputs, op.outputs, gates, call, position, op.made_by_call, None, hidden)
+
+    def _name(self, position: int, op: EagerOp, used: dict[str, int]) -> tuple[str, str]:
+        name, kind = op.type, op.type
+        if op.handle is not None:
+            variable = self._names.of_handle(op.handle)
+            name, kind = ("resource", "Resource") if variable is None else (describe_variable(variable).path, "Variable")
+        used[name] = used.get(name, 0) + 1
+        return (name if used[name] == 1 else f"{name}_{used[name] - 1}"), kind
+
+    def _call(self, op: EagerOp) -> FunctionCall | None:
+        if not op.type.startswith(_FUNCTION_NAMES):
+            return None
+        graph = self._function_graphs().get(op.type)
+        if graph is None:
+            return None
+        return FunctionCall(CallKind.FUNCTION, (self._extraction.add_function_graph(op.type, graph),))
+
+    def _function_graphs(self) -> dict[str, Any]:
+        """The graphs of all functions that are alive, by name; TensorFlow keeps no list of them."""
+        if self._functions is None:
+            alive = (o for o in gc.get_objects() if isinstance(o, private.AtomicFunction))
+            self._functions = {_text(f.name): f.graph for f in alive if getattr(f, "graph", None) is not None}
+        return self._functions
+
+    def _python_reads(self, op: EagerOp) -> Hidden | None:
+        if op.type not in _PYTHON_OPS:
+            return None
+        token = dict(zip(op.attrs[::2], op.attrs[1::2], strict=True)).get("token", "")
+        function = private.python_function(token.encode() if isinstance(token, str) else token)
+        places = self._places(referred_handles(function)) if function is not None else []
+        return Hidden(tuple((p, 0) for p in places), Cause.PYTHON_FUNCTION) if places else None
+
+    def _places(self, handles: Iterable[int]) -> list[int]:
+        wanted = set(handles)
+        return [p for p, op in enumerate(self._log.ops) if op.handle is not None and id(op.handle) in wanted]
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def _observed(op: EagerOp) -> GateTable:
+    """What a custom gradient returned when it was asked; if it never was, nothing is known against it, but for its own results."""
+    own = len(op.outputs)
+    closed = op.closed or (*(True for _ in range(own)), *(False for _ in op.inputs[own:]))
+    closed = (*closed, *(False for _ in range(len(op.inputs) - len(closed))))
+    return GateTable(tuple(tuple(Gate.CUSTOM_NONE if shut else Gate.OPEN for _ in op.outputs) for shut in closed))

@@ -1,0 +1,137 @@
+"""The eager ops of one run of a step, in order, as TensorFlow's op callbacks show them. Tensors are noted, not kept."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tapetrace.capture import private
+from tapetrace.capture.patches import Patches
+from tapetrace.capture.variables import spec_of
+from tapetrace.model.trace import Ref, TensorSpec
+
+CUSTOM_GRADIENT = "CustomGradient"
+"""Type of the op that stands for the result of a ``tf.custom_gradient`` function."""
+
+SMALL = 64
+"""Integer tensors of up to this many elements are kept as values: axes, shapes, permutations."""
+
+
+@dataclass(slots=True)
+class EagerOp:
+    """One op, or a leaf: a variable, an argument, or a tensor that no op of this run made.
+
+    ``tensor`` is set on a leaf that is a resource, or weakly on another; ``values[i]`` is the value of a small integer input; ``digest`` identifies
+    the value of a float leaf; ``closed`` says for a custom gradient which inputs its function returned None for, None if it was never asked.
+    """
+
+    type: str
+    inputs: tuple[Ref, ...]
+    outputs: tuple[TensorSpec, ...]
+    attrs: tuple[Any, ...] = ()
+    stack: Any = None
+    made_by_call: int | None = None
+    handle: Any = None
+    leaf: weakref.ref[Any] | None = None
+    values: dict[int, Any] | None = None
+    digest: bytes = b""
+    closed: tuple[bool, ...] | None = None
+
+
+class EagerLog:
+    """Records while `recording`. ``call`` is the index of the gradient call whose backward pass is being computed, None in the forward pass."""
+
+    def __init__(self) -> None:
+        self.ops: list[EagerOp] = []
+        self.call: int | None = None
+        self.arguments: dict[int, Any] = {}
+        self._where: dict[int, tuple[weakref.ref[Any], Ref]] = {}
+        self._handles: dict[int, Ref] = {}
+        self._thread = threading.get_ident()
+        self._numpy: Callable[[Any], Any] = private.EagerTensorBase.numpy
+
+    @contextmanager
+    def recording(self) -> Iterator[EagerLog]:
+        """Within this context the eager ops of this thread are recorded."""
+        with Patches() as patches:
+            patches.wrap(private.record, "record_operation", self._wrap_record_operation)
+            private.add_op_callback(self._saw)
+            try:
+                yield self
+            finally:
+                private.remove_op_callback(self._saw)
+
+    def ref(self, tensor: Any) -> Ref | None:
+        """Which output of which op a tensor is; None if this run has not met it."""
+        if id(tensor) in self._handles:
+            return self._handles[id(tensor)]
+        known = self._where.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None
+
+    def ref_or_leaf(self, tensor: Any) -> Ref:
+        """The same; a tensor that is met for the first time becomes a leaf."""
+        return self.ref(tensor) or self._leaf(tensor)
+
+    def _saw(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
+        if graph is not None:
+            return
+        refs = tuple(self.ref_or_leaf(t) for t in inputs)
+        values = {i: self._numpy(t) for i, t in enumerate(inputs) if t.dtype.is_integer and t.shape.num_elements() <= SMALL}
+        stack = private.tf_stack.extract_stack()
+        self._add(EagerOp(op_type, refs, tuple(spec_of(t) for t in outputs), tuple(attrs or ()), stack, self.call, values=values or None), outputs)
+
+    def _add(self, op: EagerOp, outputs: Any) -> None:
+        position = len(self.ops)
+        self.ops.append(op)
+        for j, t in enumerate(outputs):
+            self._where[id(t)] = (weakref.ref(t), (position, j))
+
+    def _leaf(self, tensor: Any) -> Ref:
+        position = len(self.ops)
+        if tensor.dtype == tf.resource:
+            self.ops.append(EagerOp("Resource", (), (spec_of(tensor),), handle=tensor))
+            self._handles[id(tensor)] = (position, 0)
+            return (position, 0)
+        kind = "Argument" if id(tensor) in self.arguments else "Captured"
+        digest = self._digest(tensor) if kind == "Captured" and tensor.dtype.is_floating else b""
+        self.ops.append(EagerOp(kind, (), (spec_of(tensor),), leaf=weakref.ref(tensor), digest=digest, made_by_call=self.call))
+        self._where[id(tensor)] = (weakref.ref(tensor), (position, 0))
+        return (position, 0)
+
+    def _digest(self, tensor: Any) -> bytes:
+        from hashlib import blake2b
+
+        return blake2b(np.ascontiguousarray(self._numpy(tensor)).tobytes(), digest_size=16).digest()
+
+    def _wrap_record_operation(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A ``tf.custom_gradient`` function announces its results, its inputs and its own backward function this way."""
+
+        def record_operation(op_type: Any, outputs: Any, inputs: Any, backward: Any, forward: Any = None) -> Any:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if not caller.endswith("ops.custom_gradient") or not all(isinstance(t, tf.Tensor) and hasattr(t, "_numpy") for t in outputs):
+                return original(op_type, outputs, inputs, backward, forward)
+            refs = tuple(self.ref_or_leaf(t) for t in inputs)
+            # The function's own results come first, so that what they were computed from is seen as a path, though a closed one.
+            own = tuple(self.ref_or_leaf(t) for t in outputs)
+            op = EagerOp(CUSTOM_GRADIENT, (*own, *refs), tuple(spec_of(t) for t in outputs), stack=private.tf_stack.extract_stack())
+            op.made_by_call = self.call
+
+            def observed(*grads: Any) -> Any:
+                result = backward(*grads)
+                flat = list(result) if isinstance(result, list | tuple) else [result]
+                op.closed = (*(True for _ in own), *(g is None for g in flat))
+                return result
+
+            answer = original(op_type, outputs, inputs, observed, forward)
+            self._add(op, outputs)
+            return answer
+
+        return record_operation
