@@ -61,7 +61,7 @@ lint: $(VENV)/.made-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 ## make docs          the documentation, in docs/_build/html
 docs: $(VENV)/.made-docs

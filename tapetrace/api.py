@@ -9,7 +9,7 @@ from typing import Any
 from tapetrace.errors import OutputError, ReportError, UsageError
 from tapetrace.model.report import Report
 
-MODES = ("auto", "graph")
+MODES = ("auto", "graph", "eager")
 
 
 def check(
@@ -18,14 +18,21 @@ def check(
     specs: Sequence[str] | None = None,
     mode: str = "auto",
     verify: bool = True,
+    numeric: bool = False,
     target: str = "",
     **kwargs: Any,
 ) -> Report:
     """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?
 
-    ``step`` is a function, a ``tf.function``, a compiled Keras model, or the name of one (``"pkg.train:train_step"``). It is traced, never run:
-    ``args`` and ``kwargs`` are what it is called with (tensors, arrays, ``tf.TensorSpec``), or ``specs`` describes them (``"float32[8,28,28,1]"``).
-    ``verify=False`` does not build the backward pass, which is quicker, and does without the comparison with what TensorFlow returns.
+    ``step`` is a function, a ``tf.function``, a compiled Keras model, or the name of one (``"pkg.train:train_step"``). ``args`` and ``kwargs`` are
+    what it is called with (tensors, arrays, ``tf.TensorSpec``), or ``specs`` describes them (``"float32[8,28,28,1]"``).
+
+    ``mode="graph"`` traces the step and never runs it. ``"eager"`` runs it, a few times if values leave TensorFlow; variables and random number
+    generators are put back. ``"auto"`` traces, and runs only what cannot be traced, saying so in ``report.notes``. ``verify=False`` does not build
+    the backward pass, which is quicker, and does without the comparison with what TensorFlow returns.
+
+    ``numeric=True`` also runs what was traced, once on the arguments or three times on generated ones, and says what the gradients were as numbers:
+    a live gradient that is zero then is ``zero`` (`tapetrace.analysis.numeric`). Variables and random number generators are put back.
 
     Raises `tapetrace.TapetraceError` when there is no answer: the target cannot be found, the arguments do not fit, the step makes no gradient
     call and returns no loss, TensorFlow is missing or too old.
@@ -46,10 +53,16 @@ def check(
     from tapetrace.capture.environment import require_tensorflow
 
     require_tensorflow()
-    from tapetrace.analysis.analyse import analyse
-    from tapetrace.capture.steps import trace
+    from tapetrace.analysis.numeric import add_numbers
+    from tapetrace.capture.steps import prepare
+    from tapetrace.checking import check_auto, check_eager, check_graph
 
-    return analyse(trace(step, args, kwargs, specs=specs, verify=verify, target=target))
+    prepared = prepare(step, args, kwargs, specs=specs, target=target)
+    if mode == "eager":
+        report = check_eager(prepared)
+    else:
+        report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric, numeric)
+    return add_numbers(report, None) if numeric and report.mode == "eager" else report
 
 
 def assert_connected(step: Callable[..., Any] | str | Any, *args: Any, **kwargs: Any) -> Report:

@@ -78,6 +78,10 @@ def check(
         Optional[bool],  # noqa: UP045
         typer.Option("--quick/--verify", help="Do not build the backward pass to hold the answer against TensorFlow's.", show_default="--verify"),
     ] = None,
+    numeric: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option("--numeric/--no-numeric", help="Also run the step, and say which gradients are zero or NaN.", show_default="--no-numeric"),
+    ] = None,
     detail: _Detail = None,
     source: _Source = None,
     color: _Color = None,
@@ -85,7 +89,7 @@ def check(
 ) -> None:
     """Trace a training step and report every variable that no real gradient reaches."""
     with _answering(debug):
-        typed = {"format": format, "mode": mode, "quick": quick, "detail": detail, "source": source, "color": color}
+        typed = {"format": format, "mode": mode, "quick": quick, "numeric": numeric, "detail": detail, "source": source, "color": color}
         folder = Path.cwd()  # the user's module may change it
         settings = resolve(typed, os.environ, folder)
         files = output or []
@@ -155,8 +159,6 @@ def _check_before_tracing(settings: Settings, specs: list[str], args: str | None
     """Refuse what can be refused before minutes go into importing and tracing."""
     from tapetrace.specs import parse_spec
 
-    if settings.mode is Mode.EAGER:
-        raise UsageError("mode eager is not available yet, use --mode auto or --mode graph")
     if specs and args is not None:
         raise UsageError("--spec and --args both give the arguments of the step, use one of them")
     for text in specs:
@@ -180,7 +182,10 @@ def _trace(target: str, specs: list[str], args: str | None, settings: Settings) 
     taken = sorted(signature(api.check).parameters.keys() & keywords.keys())
     if taken:
         raise UsageError(f"the step cannot be given an argument named {taken[0]!r} by --args, give it by position")
-    return api.check(step.value, *positional, specs=specs or None, mode=settings.mode.value, verify=not settings.quick, target=target, **keywords)
+    return api.check(
+        step.value, *positional, specs=specs or None, mode=settings.mode.value, verify=not settings.quick, numeric=settings.numeric, target=target,
+        **keywords,
+    )  # fmt: skip
 
 
 def _write(report: Report, files: list[Path], folder: Path, settings: Settings) -> None:

@@ -51,13 +51,17 @@ class Color(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One value for each setting. ``quick`` does not build the backward pass, ``source`` lets lines of the user's code into the report."""
+    """One value for each setting.
+
+    ``quick`` does not build the backward pass, ``numeric`` also runs it, ``source`` lets lines of the user's code into the report.
+    """
 
     format: Format = Format.TEXT
     mode: Mode = Mode.AUTO
     detail: Detail = Detail.LINE
     color: Color = Color.AUTO
     quick: bool = False
+    numeric: bool = False
     source: bool = True
 
 

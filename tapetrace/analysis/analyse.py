@@ -8,6 +8,7 @@ from tapetrace.analysis.agreement import find_agreement
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.diagnosis import Diagnosis, numbered
 from tapetrace.analysis.drawing import draw
+from tapetrace.analysis.flattening import BUDGET
 from tapetrace.analysis.root_causes import Place, find_root_causes, place_of
 from tapetrace.analysis.sources import Answer, Verdicts
 from tapetrace.analysis.ways import is_blind
@@ -15,9 +16,9 @@ from tapetrace.model.report import BlindSpot, CallResult, Finding, Report, RootC
 from tapetrace.model.trace import Trace
 
 
-def analyse(trace: Trace) -> Report:
-    """The answers to every gradient call of a trace."""
-    connections = [Connection(trace.bodies, call) for call in trace.calls]
+def analyse(trace: Trace, budget: int = BUDGET) -> Report:
+    """The answers to every gradient call of a trace. Past ``budget`` ops in one call, function bodies are summarised instead of being opened."""
+    connections = [Connection(trace.bodies, call, budget) for call in trace.calls]
     answers = [Verdicts(c, Diagnosis(trace, c)).answers() for c in connections]
     root_causes, numbers = _number([find_root_causes(c, a, i) for i, (c, a) in enumerate(zip(connections, answers, strict=True))])
     answers = [[_with_numbers(a, i, numbers) for a in found] for i, found in enumerate(answers)]
@@ -117,5 +118,3 @@ def _blind_spots(trace: Trace, connections: list[Connection]) -> tuple[BlindSpot
                 at = trace.locate(*c.flat.nodes[min(readers)].origin) if readers else None
             found[node.origin] = BlindSpot(node.name, node.type, at)
     return tuple(found.values())
-
-

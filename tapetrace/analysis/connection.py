@@ -6,20 +6,30 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tapetrace.analysis.dead_ends import DeadEnds
-from tapetrace.analysis.flat import Flat, Tensor, flatten
-from tapetrace.analysis.liveness import Live, live_if_registered, live_tensors, zeros_back
-from tapetrace.analysis.paths import Paths, find_paths
-from tapetrace.analysis.tracked import tracked_tensors
+from tapetrace.analysis.flat import Flat, Tensor
+from tapetrace.analysis.flattening import BUDGET, flatten
+from tapetrace.analysis.liveness import (
+    Accept,
+    Live,
+    arrives,
+    live_tensors,
+    passes_registered,
+    passes_zeros,
+    raising_nodes,
+    reach_back,
+    reach_through_calls,
+)
+from tapetrace.analysis.paths import Paths, find_live_paths, find_paths
+from tapetrace.analysis.tracked import Tracked, tracked_tensors
 from tapetrace.model.trace import Body, GradientCall, Source
-from tapetrace.model.words import Cause
 
 
 class Connection:
     """The flat graph of one call with what was found in it. Everything is computed when first asked, and once."""
 
-    def __init__(self, bodies: Mapping[str, Body], call: GradientCall) -> None:
+    def __init__(self, bodies: Mapping[str, Body], call: GradientCall, budget: int = BUDGET) -> None:
         self.call = call
-        self.flat: Flat = flatten(bodies, call)
+        self.flat: Flat = flatten(bodies, call, budget)
 
     @cached_property
     def targets(self) -> list[Tensor]:
@@ -40,14 +50,16 @@ class Connection:
 
     @cached_property
     def live_if_registered(self) -> set[Tensor]:
-        return live_if_registered(self.flat, self.float_targets)
+        """What could be live if every op that lacks a gradient had one."""
+        return reach_back(self.flat, self.float_targets, passes_registered)
 
     @cached_property
     def zeros(self) -> set[Tensor]:
-        return zeros_back(self.flat, self.float_targets)
+        """Tensors for which some tensor comes back, were it of zeros."""
+        return reach_through_calls(self.flat, self.float_targets, passes_zeros)
 
     @cached_property
-    def tracked(self) -> set[Tensor] | None:
+    def tracked(self) -> Tracked | None:
         return tracked_tensors(self.flat, self.call)
 
     @cached_property
@@ -55,37 +67,46 @@ class Connection:
         return find_paths(self.flat, self.targets)
 
     @cached_property
+    def live_paths(self) -> Paths:
+        """The paths that gradient takes."""
+        return find_live_paths(self.flat, self.float_targets, self.live)
+
+    @cached_property
     def dead_ends(self) -> DeadEnds:
         return DeadEnds(self.flat)
 
     @cached_property
     def raising(self) -> list[int]:
-        """Nodes without a registered gradient that gradient comes to: TensorFlow raises LookupError at the first of them."""
-        found = []
-        for n, node in enumerate(self.flat.nodes):
-            if node.kind != "op" or not any((n, j) in self.live.maybe_opaque for j in range(len(node.outputs))):
-                continue
-            ways = ((t, node.way(i, j)) for i, t in enumerate(node.inputs) for j in range(len(node.outputs)) if (n, j) in self.live.maybe_opaque)
-            if any(way.cause is Cause.NO_GRADIENT_REGISTERED and (self.tracked is None or t in self.tracked) for t, way in ways):
-                found.append(n)
-        return found
+        """Nodes without a registered gradient that gradient comes to: TensorFlow raises LookupError at the last of them."""
+        return self.raising_among(reach_through_calls(self.flat, self.float_targets, arrives))
+
+    def raising_among(self, reached: set[Tensor]) -> list[int]:
+        """Those that raise when gradient comes to ``reached``."""
+        if self.tracked is None:
+            return raising_nodes(self.flat, reached)
+        return raising_nodes(self.flat, reached, self.tracked.reads)
+
+    @cached_property
+    def raises(self) -> bool:
+        """Whether the call raises for want of a gradient: TensorFlow said so, or it will."""
+        if self.call.error is not None:
+            return self.call.error.type == "LookupError"
+        return bool(self.raising)
 
     def tensor_of(self, source: Source) -> Tensor | None:
         """The flat tensor of a source, None when the graph never mentions it."""
         return None if source.ref is None else self.flat.tensor(self.call.body, source.ref)
 
     def is_tracked(self, t: Tensor) -> bool:
-        return self.tracked is None or t in self.tracked
+        return self.tracked is None or t in self.tracked.tensors
 
-    def used_since(self, t: Tensor, source: Source) -> bool:
-        """Whether a live use of a watched plain tensor came after it was watched."""
-        if self.call.watched is None or t in self.float_targets:
-            return True
-        since = max((order for ref, order in self.call.watched if ref == source.ref), default=0)
+    def used_since_watched(self, t: Tensor, reached: set[Tensor], accept: Accept) -> bool:
+        """Whether ``t`` has a use that the tape recorded, one after it was watched, by which gradient comes to it from ``reached``."""
+        since = 0 if self.tracked is None else self.tracked.since.get(t, 0)
         if since == 0:
             return True
-        live = self.live.maybe_opaque
+        nodes = self.flat.nodes
         return any(
-            self.flat.nodes[n].order >= since and any((n, j) in live for j in range(len(self.flat.nodes[n].outputs)))
-            for n, _ in self.flat.consumers.get(t, ())
+            nodes[n].order >= since and any((n, j) in reached and accept(nodes[n].way(i, j)) for j in range(nodes[n].output_count))
+            for n, i in self.flat.consumers.get(t, ())
         )

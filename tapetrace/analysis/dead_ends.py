@@ -11,11 +11,10 @@ def reads_of(flat: Flat, t: Tensor) -> list[tuple[int, int]]:
     found = []
     for n, i in flat.consumers.get(t, ()):
         node = flat.nodes[n]
-        if node.from_backward or (writes_variable(node.type) and i == 0):
+        if node.from_backward or (i == 0 and writes_variable(node.type)):
             continue
-        if all(node.way(i, j).passage is Passage.NO_DATA for j in range(flat.output_count(n))):
-            continue
-        found.append((n, i))
+        if any(node.way(i, j).passage is not Passage.NO_DATA for j in range(node.output_count)):
+            found.append((n, i))
     return found
 
 
@@ -31,13 +30,10 @@ class DeadEnds:
         self._last = list(range(size))
         self._next = [-1] * size
         for n in range(size - 1, -1, -1):
-            node = flat.nodes[n]
-            best = n if node.kind == "op" and node.outputs else -1
-            for j in range(flat.output_count(n)):
-                for m, i in reads_of(flat, (n, j)):
-                    if m > n and flat.nodes[m].way(i, 0).passage is not Passage.NO_DATA and self._last[m] > best:
-                        best, self._next[n] = self._last[m], m
-            self._last[n] = best if best >= 0 else n
+            for j in range(flat.nodes[n].output_count):
+                for m, _ in reads_of(flat, (n, j)):
+                    if m > n and self._last[m] > self._last[n]:
+                        self._last[n], self._next[n] = self._last[m], m
 
     def chain(self, t: Tensor) -> list[int]:
         """The nodes from the first reader of ``t`` to the end of the dead end, in the direction of the data; empty when nothing reads it."""

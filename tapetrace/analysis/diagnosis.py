@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tapetrace.analysis.connection import Connection
-from tapetrace.analysis.flat import Conditional, Node, Tensor
+from tapetrace.analysis.flat import Node
 from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Situation, remedy_for
 from tapetrace.model.locations import Location
@@ -28,7 +28,7 @@ class Diagnosis:
     def locate(self, node: Node) -> Location | None:
         return self.trace.locate(*node.origin)
 
-    def of_step(self, step: Step, source: Source) -> Break:
+    def of_step(self, step: Step) -> Break:
         """The break at a closed gate."""
         node = self.flat.nodes[step.node]
         cause = step.way.cause
@@ -65,10 +65,11 @@ class Diagnosis:
     def _detail(self, cause: Cause, node: Node, dtype: str) -> str:
         if cause is Cause.NON_FLOAT and dtype:
             return f"the value is {dtype} from here on"
-        if cause is Cause.VARIABLE_WRITE and node.inputs:
+        if cause is Cause.VARIABLE_WRITE and node.kind == "op" and node.inputs:
             return f"written into {self.flat.nodes[node.inputs[0][0]].name} and read back"
-        if cause is Cause.NOT_PROBED and node.gates is not None and node.gates.note:
-            return node.gates.note
+        if cause is Cause.NOT_PROBED:
+            gates = self.trace.bodies[node.origin[0]].ops[node.origin[1]].gates
+            return gates.note if gates else ""
         if cause is Cause.CAPTURED_VALUE and node.outputs:
             return f"{node.outputs[0]} was made before the step"
         return ""
@@ -98,8 +99,10 @@ class Diagnosis:
         remedy = remedy_for(Situation(Cause.NO_GRADIENT_REGISTERED, op_type=node.type, location=location))
         return Break(Cause.NO_GRADIENT_REGISTERED, node.name, node.type, location, remedy)
 
-    def of_branch(self, conditional: Conditional, branch: str) -> Break:
-        """The branch that must be taken for a conditional source."""
+    def of_branch(self, entering: Node) -> Break:
+        """The branch that must be taken for a conditional source: the one that ``entering`` leads into."""
+        conditional = self.flat.conditionals[entering.conditional]
+        branch = conditional.branches[entering.branch]
         location = self.trace.locate(*conditional.op)
         condition = self.flat.nodes[conditional.condition[0]]
         decided = self.locate(condition)
@@ -107,6 +110,12 @@ class Diagnosis:
         situation = Situation(Cause.OTHER_BRANCH, op_type=conditional.type, location=location, branch=branch, condition=condition.type)
         detail = f"live only in branch {branch} of {conditional.type}, {what}"
         return Break(Cause.OTHER_BRANCH, conditional.name, conditional.type, location, remedy_for(situation), detail)
+
+    def of_some_branch(self, body: Node) -> Break:
+        """The same, for a conditional inside a function that was not opened."""
+        location = self.locate(body)
+        remedy = remedy_for(Situation(Cause.OTHER_BRANCH, op_type=body.type, location=location))
+        return Break(Cause.OTHER_BRANCH, body.name, body.type, location, remedy, f"live only when some branch inside {body.name} is taken")
 
     def of_dead_end(self, source: Source, chain: list[int]) -> Break:
         """The last op computed from a source whose result nothing uses."""
@@ -121,28 +130,6 @@ class Diagnosis:
         if source.owner and source.owner not in read_owners:
             detail = f"layer {source.owner} was not called"
         return self.of_source(source, Cause.NEVER_READ, detail)
-
-
-def branches_on(connection: Connection, steps: list[Step]) -> list[tuple[Conditional, str]]:
-    """The conditionals that decide whether a conditional source is live, outermost first, with the branch that connects it."""
-    found = []
-    for step in steps:
-        node = connection.flat.nodes[step.node]
-        if node.kind == "arg" and _depends_on_branch(connection, step.tensor, node):
-            conditional = connection.flat.conditionals[node.conditional]
-            found.append((conditional, conditional.branches[node.branch]))
-    return found
-
-
-def _depends_on_branch(connection: Connection, t: Tensor, entering: Node) -> bool:
-    """Whether value ``t`` is live in this branch and in some other branch of the same conditional is not."""
-    flat, live = connection.flat, connection.live.possible
-    alive = {
-        flat.nodes[n].branch
-        for n, _ in flat.consumers.get(t, ())
-        if flat.nodes[n].kind == "arg" and flat.nodes[n].conditional == entering.conditional and (n, 0) in live
-    }
-    return len(alive) < len(flat.conditionals[entering.conditional].branches)
 
 
 def numbered(b: Break, number: int) -> Break:

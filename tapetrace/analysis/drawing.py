@@ -29,6 +29,13 @@ def _carries_data(way: Way) -> bool:
     return way.passage is not Passage.NO_DATA
 
 
+_STATUS = {Verdict.CONNECTED: Status.LIVE, Verdict.CONDITIONAL: Status.CONDITIONAL, Verdict.OPAQUE: Status.OPAQUE}
+
+
+def _path(answer: Answer) -> str:
+    return answer.source.path or answer.source.name
+
+
 class _Painter:
     def __init__(self, trace: Trace, connection: Connection, answers: list[Answer], result: CallResult, index: int) -> None:
         self.trace = trace
@@ -37,8 +44,9 @@ class _Painter:
         self.answers = answers
         self.index = index
         self.source_of = {a.tensor: a for a in answers if a.tensor is not None}
-        self.break_of = {b.op: b for s in result.sources for b in s.breaks if b.op}
-        self.unread = [(a, s) for a, s in zip(answers, result.sources, strict=True) if a.tensor is None]
+        breaks = [b for s in result.sources for b in s.breaks if b.op and b.root_cause]
+        self.break_of = {b.op: b for b in sorted(breaks, key=lambda b: -b.root_cause)}  # an op closed for two reasons has the weightier number
+        self.unread = [a for a in answers if a.tensor is None]
         self.kept = self._kept()
 
     def _kept(self) -> set[int]:
@@ -54,11 +62,12 @@ class _Painter:
             seen.add(t)
             kept.add(t[0])
             for n, i in self.flat.consumers.get(t, ()):
-                for j in range(self.flat.output_count(n)):
+                for j in range(self.flat.nodes[n].output_count):
                     if (n, j) in to_target and _carries_data(self.flat.nodes[n].way(i, j)):
                         stack.append((n, j))
         for answer in self.answers:
             kept.update(answer.chain)
+        kept.update(n for n, node in enumerate(self.flat.nodes) if node.name in self.break_of)
         kept.update(t[0] for t in self.connection.targets)
         return kept
 
@@ -82,20 +91,25 @@ class _Painter:
         return min(found, key=order.index)
 
     def source_status(self, answer: Answer) -> Status:
-        return {Verdict.CONNECTED: Status.LIVE, Verdict.CONDITIONAL: Status.CONDITIONAL, Verdict.OPAQUE: Status.OPAQUE}.get(answer.verdict, Status.DEAD)
+        return _STATUS.get(answer.verdict, Status.DEAD)
 
     def nodes(self) -> list[GraphNode]:
         targets = {t[0] for t in self.connection.targets}
-        drawn = [self._unread_node(a) for a, _ in self.unread]
+        drawn = []
+        met: dict[str, int] = {}
+        for unread in self.unread:
+            label = _path(unread)
+            met[label] = met.get(label, 0) + 1
+            drawn.append(self._unread_node(unread, f"{label} (never read)" if met[label] == 1 else f"{label} ({met[label]}, never read)"))
         for n in sorted(self.kept):
             node = self.flat.nodes[n]
             answer = next((self.source_of[n, j] for j in range(len(node.outputs)) if (n, j) in self.source_of), None)
             found = self.break_of.get(node.name)
-            status = Status.BREAK if found is not None and node.kind != "arg" else self.node_status(n)
+            status = Status.BREAK if found is not None else self.node_status(n)
             role = Role.TARGET if n in targets else Role.OP
             scope, _, label = node.name.rpartition("/")
             if answer is not None:
-                path = answer.source.path or answer.source.name
+                path = _path(answer)
                 scope, label, role = path.rpartition("/")[0], path, Role.SOURCE
                 status = status if status is Status.BREAK else self.source_status(answer)
             spec = node.outputs[0] if node.outputs else None
@@ -105,12 +119,11 @@ class _Painter:
             ))  # fmt: skip
         return drawn
 
-    def _unread_node(self, answer: Answer) -> GraphNode:
-        source = answer.source
-        path = source.path or source.name
+    def _unread_node(self, answer: Answer, name: str) -> GraphNode:
+        source, path = answer.source, _path(answer)
         b = answer.breaks[0] if answer.breaks else None
         return GraphNode(
-            self.full_name(f"{path} (never read)"), "Variable" if source.kind == "variable" else "Tensor", Status.DEAD, Role.SOURCE,
+            self.full_name(name), "Variable" if source.kind == "variable" else "Tensor", Status.DEAD, Role.SOURCE,
             b.cause if b else None, b.root_cause if b else 0, path.rpartition("/")[0], path, source.spec.dtype, source.spec.shape,
             b.location if b else None, (self.index,),
         )  # fmt: skip
@@ -131,7 +144,7 @@ class _Painter:
 
     def _edge(self, n: int, i: int, t: Tensor) -> GraphEdge | None:
         node = self.flat.nodes[n]
-        ways = [(j, node.way(i, j)) for j in range(self.flat.output_count(n))]
+        ways = [(j, node.way(i, j)) for j in range(self.flat.nodes[n].output_count)]
         ways = [(j, w) for j, w in ways if _carries_data(w)]
         if not ways:
             return None

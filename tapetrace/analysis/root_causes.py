@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Tensor
-from tapetrace.analysis.liveness import reach_back
 from tapetrace.analysis.sources import Answer
 from tapetrace.analysis.ways import Passage, Way
 from tapetrace.model.report import Break, RootCause
@@ -17,6 +16,7 @@ Place = tuple[str, str, int]
 """(cause, file, line); without a location, (cause, op or detail, 0)"""
 
 _RECORDING = frozenset({Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED})
+_NO_PATH = frozenset({Cause.NEVER_READ, Cause.UNUSED_RESULT})
 _IN_THE_SOURCE = frozenset({Cause.NOT_WATCHED, Cause.NON_FLOAT_SOURCE})
 
 
@@ -55,79 +55,108 @@ def group_breaks(answers: Iterable[Answer]) -> dict[Place, _Group]:
     return groups
 
 
-def _reopened(connection: Connection, group: _Group) -> set[Tensor]:
-    """The tensors that become live when this place alone lets gradient through."""
-    names = set(group.ops)
-    cause = group.first.cause
-    nodes = connection.flat.nodes
+class _Reopening:
+    """What mending one place alone would do."""
 
-    def accept(n: int, i: int, j: int, way: Way) -> bool:
-        if way.passage is Passage.OPEN:
-            return True
-        if cause is Cause.VARIABLE_WRITE and way.passage is Passage.CARRIED and way.cause is Cause.VARIABLE_WRITE:
-            return True
+    def __init__(self, connection: Connection, answers: list[Answer]) -> None:
+        self.connection = connection
+        self.answers = answers
+        self.flat = connection.flat
+
+    def reconnects(self, group: _Group) -> tuple[str, ...]:
+        """The broken sources that gradient would come to."""
+        cause, alive_now = group.first.cause, self.connection.live.possible
+        if cause in _IN_THE_SOURCE:
+            alive = [a for a in group.blocks if len(a.breaks) == 1]
+        elif cause is Cause.TAPE_REUSED:
+            alive = [a for a in group.blocks if a.tensor in alive_now]
+        elif not group.ops or cause in _NO_PATH:
+            alive = []
+        else:
+            reached = self._reached(group)
+            alive = [a for a in self.answers if a.tensor in reached and a.verdict.is_broken and not _is_barred(a)]
+            if cause is not Cause.NO_GRADIENT_REGISTERED:
+                alive = [a for a in alive if a.tensor not in alive_now]
+            elif self._still_raises(group, reached):
+                alive = []
+        return tuple(dict.fromkeys(_name(a) for a in alive))
+
+    def _still_raises(self, group: _Group, reached: set[Tensor]) -> bool:
+        """Whether the call would meet another op without a gradient."""
+        return any(self.flat.nodes[n].name not in group.ops for n in self.connection.raising_among(reached | self.connection.zeros))
+
+    def _reached(self, group: _Group) -> set[Tensor]:
+        """The tensors that are live when this place alone lets gradient through."""
+        cause = group.first.cause
+        opened = {n for n, node in enumerate(self.flat.nodes) if node.name in group.ops}
         if cause in _RECORDING:
-            return way.cause is cause
-        if cause is Cause.NON_FLOAT and way.passage is Passage.CARRIED:
-            return True
-        return nodes[n].name in names and way.cause is cause
+            opened = self._stretch(opened)
+        carried = cause if cause in (Cause.NON_FLOAT, Cause.VARIABLE_WRITE) else None
 
-    live = connection.live.possible
-    if cause is Cause.NON_FLOAT:
-        return reach_back(connection.flat, connection.targets, accept)
-    found = set(live)
-    frontier = [
-        t
-        for n, node in enumerate(nodes)
-        for i, t in enumerate(node.inputs)
-        for j in range(connection.flat.output_count(n))
-        if t not in found and ((n, j) in live or (n, j) in connection.targets) and accept(n, i, j, node.way(i, j))
-    ]
-    return reach_back(connection.flat, frontier, accept, found)
+        def accept(n: int, way: Way) -> bool:
+            if way.passage is Passage.OPEN:
+                return True
+            if way.passage is Passage.CARRIED:
+                return way.cause is carried
+            return way.cause is cause and n in opened
+
+        # An integer target would be a float one if what made it an integer were mended.
+        return self._reach(self.connection.targets if cause is Cause.NON_FLOAT else self.connection.float_targets, accept)
+
+    def _reach(self, targets: list[Tensor], accept: Callable[[int, Way], bool]) -> set[Tensor]:
+        seen = set(targets)
+        stack = list(seen)
+        while stack:
+            n, j = stack.pop()
+            node = self.flat.nodes[n]
+            for i, t in enumerate(node.inputs):
+                if t not in seen and accept(n, node.way(i, j)):
+                    seen.add(t)
+                    stack.append(t)
+        return seen
+
+    def _stretch(self, begins: set[int]) -> set[int]:
+        """The unrecorded nodes from these on, with the variables that they read: a line is moved into the tape together with what follows it."""
+        nodes = self.flat.nodes
+        found: set[int] = set()
+        stack = list(begins)
+        while stack:
+            n = stack.pop()
+            if n in found:
+                continue
+            found.add(n)
+            node = nodes[n]
+            readers = (m for j in range(node.output_count) for m, _ in self.flat.consumers.get((n, j), ()))
+            stack.extend(m for m in readers if nodes[m].recording is node.recording)
+            reads = (m for m, _ in node.inputs if nodes[m].recording is node.recording)
+            found.update(m for m in reads if nodes[m].inputs and all(not nodes[k].inputs for k, _ in nodes[m].inputs))
+        return found
+
+    def dominates(self, group: _Group) -> bool:
+        """Whether every data path of every blocked source crosses an op of this place."""
+        if not group.ops or group.first.cause in _NO_PATH:
+            return False
+        nodes = self.flat.nodes
+        spared = self._reach(self.connection.targets, lambda n, way: way.passage is not Passage.NO_DATA and nodes[n].name not in group.ops)
+        return all(a.tensor is not None and a.tensor not in spared for a in group.blocks)
 
 
-def _reconnects(connection: Connection, group: _Group, answers: list[Answer]) -> tuple[str, ...]:
-    cause = group.first.cause
-    if cause in _IN_THE_SOURCE:
-        alive = [a for a in group.blocks if len(a.breaks) == 1]
-    elif cause is Cause.TAPE_REUSED:
-        alive = [a for a in group.blocks if a.tensor in connection.live.possible]
-    elif cause is Cause.NO_GRADIENT_REGISTERED:
-        alive = [a for a in group.blocks if len({place_of(b) for b in a.breaks}) == 1]
-    elif not group.ops or cause in (Cause.NEVER_READ, Cause.UNUSED_RESULT):
-        alive = []
-    else:
-        reached = _reopened(connection, group)
-        alive = [a for a in answers if a.tensor in reached and a.verdict.is_broken and not _barred(a)]
-    return tuple(dict.fromkeys(a.source.path or a.source.name for a in alive))
+def _name(answer: Answer) -> str:
+    return answer.source.path or answer.source.name
 
 
-def _barred(answer: Answer) -> bool:
+def _is_barred(answer: Answer) -> bool:
     return any(b.cause in _IN_THE_SOURCE for b in answer.breaks)
-
-
-def _dominates(connection: Connection, group: _Group) -> bool:
-    """Whether every data path of every blocked source crosses an op of this place."""
-    names = set(group.ops)
-    nodes = connection.flat.nodes
-    if not names:
-        return False
-
-    def around(n: int, i: int, j: int, way: Way) -> bool:
-        return way.passage is not Passage.NO_DATA and nodes[n].name not in names
-
-    spared = reach_back(connection.flat, connection.targets, around)
-    return all(a.tensor is not None and a.tensor not in spared for a in group.blocks)
 
 
 def find_root_causes(connection: Connection, answers: list[Answer], call: int) -> list[tuple[Place, RootCause]]:
     """The root causes of one call, those that reconnect most sources first; not numbered yet."""
+    reopening = _Reopening(connection, answers)
     found = []
     for place, group in group_breaks(answers).items():
-        blocks = tuple(dict.fromkeys(a.source.path or a.source.name for a in group.blocks))
         first = group.first
         found.append((place, RootCause(
-            0, first.cause, first.location, tuple(sorted(group.ops.items())), blocks, _reconnects(connection, group, answers),
-            first.remedy, first.detail, _dominates(connection, group), call,
+            0, first.cause, first.location, tuple(sorted(group.ops.items())), tuple(dict.fromkeys(_name(a) for a in group.blocks)),
+            reopening.reconnects(group), first.remedy, first.detail, reopening.dominates(group), call,
         )))  # fmt: skip
     return sorted(found, key=lambda pair: (-len(pair[1].reconnects), -len(pair[1].blocks)))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.dead_ends import reads_of
-from tapetrace.analysis.diagnosis import Diagnosis, branches_on
+from tapetrace.analysis.diagnosis import Diagnosis
 from tapetrace.analysis.flat import Tensor
+from tapetrace.analysis.liveness import passes_opaque, passes_zeros
 from tapetrace.analysis.paths import Step, breaks_on
 from tapetrace.analysis.ways import Passage
 from tapetrace.model.report import Break
@@ -48,69 +49,77 @@ class Verdicts:
         steps = [] if t is None else self.connection.paths.steps(t)
         if self.call.tape_reused:
             return Answer(source, t, Verdict.ERROR, (self.diagnosis.of_call(Cause.TAPE_REUSED),), tuple(steps))
-        verdict = self._live_verdict(source, t) if not own else None
-        if verdict is not None and self._raises(t):
+        verdict = self._live_verdict(t) if not own else None
+        if self.connection.raises and (verdict is not None or (not own and t in self.connection.live_if_registered)):
             return Answer(source, t, Verdict.ERROR, self._raising_breaks(source, steps), tuple(steps))
+        if t is None or verdict is None:
+            return self._dead(source, t, own, steps)
+        steps = self.connection.live_paths.steps(t)
         if verdict is Verdict.CONDITIONAL:
             return Answer(source, t, verdict, self._branch_breaks(steps), tuple(steps))
         if verdict is Verdict.OPAQUE:
             return self._opaque(source, t, steps)
-        if verdict is Verdict.CONNECTED:
-            return Answer(source, t, verdict, (), tuple(steps))
-        return self._dead(source, t, own, steps)
+        return Answer(source, t, verdict, (), tuple(steps))
 
     def _own_breaks(self, source: Source, t: Tensor | None) -> list[Break]:
         """What bars gradient from the source before any op is looked at."""
         if not source.is_float:
             return [self.diagnosis.of_source(source, Cause.NON_FLOAT_SOURCE, f"its dtype is {source.spec.dtype}")]
-        if t is None or self.connection.is_tracked(t) or self.call.watched is None:
+        if t is None or self.connection.is_tracked(t) or t in self.connection.float_targets:
             return []
         if source.kind == "variable" and source.trainable and self.call.tape.watches_variables:
             return []  # it is not on the tape because nothing recorded reads it, and that is the break
         return [self.diagnosis.of_source(source, Cause.NOT_WATCHED)]
 
-    def _live_verdict(self, source: Source, t: Tensor | None) -> Verdict | None:
+    def _live_verdict(self, t: Tensor | None) -> Verdict | None:
+        """None for a source that is not live, nor could be."""
         live = self.connection.live
         if t is None or t not in live.maybe_opaque:
-            if t is not None and t in self.connection.live_if_registered:
-                return Verdict.ERROR
             return None
-        if not self.connection.used_since(t, source):
+        if t in self.connection.float_targets:
+            return Verdict.CONNECTED
+        if not self.connection.used_since_watched(t, live.maybe_opaque, passes_opaque):
             return None
         if t in live.always:
             return Verdict.CONNECTED
         return Verdict.CONDITIONAL if t in live.possible else Verdict.OPAQUE
 
-    def _raises(self, t: Tensor | None) -> bool:
-        """Whether the call raises before it can hand a gradient back for this tensor."""
-        return bool(self.connection.raising) and t in self.connection.live_if_registered
-
     def _raising_breaks(self, source: Source, steps: list[Step]) -> tuple[Break, ...]:
-        on_path = [self.diagnosis.of_step(s, source) for s in breaks_on(self.connection.flat, steps)]
+        on_path = [self.diagnosis.of_step(s) for s in breaks_on(steps)]
         if on_path and on_path[0].cause is Cause.NO_GRADIENT_REGISTERED:
             return tuple(on_path)
-        return tuple(self.diagnosis.of_raising_op(n) for n in self.connection.raising[-1:])
+        if self.connection.raising:
+            return (self.diagnosis.of_raising_op(self.connection.raising[-1]),)
+        said = self.call.error.message if self.call.error else ""
+        return (self.diagnosis.of_call(Cause.NO_GRADIENT_REGISTERED, said),)
 
     def _branch_breaks(self, steps: list[Step]) -> tuple[Break, ...]:
-        return tuple(self.diagnosis.of_branch(c, branch) for c, branch in branches_on(self.connection, steps))
+        found = []
+        for step in steps:
+            node = self.connection.flat.nodes[step.node]
+            if node.kind == "arg" and step.tensor not in self.connection.live.always:
+                found.append(self.diagnosis.of_branch(node))
+            elif step.way.depends:
+                found.append(self.diagnosis.of_some_branch(node))
+        return tuple(found)
 
-    def _opaque(self, source: Source, t: Tensor | None, steps: list[Step]) -> Answer:
-        breaks = tuple(self.diagnosis.of_step(s, source) for s in steps if s.way.passage is Passage.OPAQUE)
-        if source.returned is Returned.NONE:
-            return Answer(source, t, Verdict.NONE, breaks, tuple(steps))
-        return Answer(source, t, Verdict.OPAQUE, breaks, tuple(steps))
+    def _opaque(self, source: Source, t: Tensor, steps: list[Step]) -> Answer:
+        breaks = tuple(self.diagnosis.of_step(s) for s in steps if s.way.passage is Passage.OPAQUE)
+        verdict = Verdict.NONE if source.returned is Returned.NONE else Verdict.OPAQUE
+        return Answer(source, t, verdict, breaks, tuple(steps))
 
     def _dead(self, source: Source, t: Tensor | None, own: list[Break], steps: list[Step]) -> Answer:
         breaks = list(own)
         chain: list[int] = []
         if steps:
-            found = breaks_on(self.connection.flat, steps)
+            found = breaks_on(steps)
             if not source.is_float:  # that reading it gives an integer is said already
                 found = [s for s in found if s.tensor != t]
-            breaks += [self.diagnosis.of_step(s, source) for s in found if not (own and s.way.passage is Passage.CARRIED)]
+            breaks += [self.diagnosis.of_step(s) for s in found if not (own and s.way.passage is Passage.CARRIED)]
+        elif t is not None and t in self.connection.targets:
+            pass
         elif t is None or not self._is_read(t):
-            if not own and t not in self.connection.targets:
-                breaks.append(self.diagnosis.unread(source, self._read_owners))
+            breaks.append(self.diagnosis.unread(source, self._read_owners))
         else:
             chain = self.connection.dead_ends.chain(t)
             breaks.append(self.diagnosis.of_dead_end(source, chain))
@@ -122,4 +131,9 @@ class Verdicts:
     def _dead_verdict(self, source: Source, t: Tensor | None) -> Verdict:
         if source.returned is not None:
             return Verdict.ZERO if source.returned is Returned.TENSOR else Verdict.NONE
-        return Verdict.ZERO if self.call.unconnected_zero or t in self.connection.zeros else Verdict.NONE
+        return Verdict.ZERO if self.call.unconnected_zero or self._gets_zeros(source, t) else Verdict.NONE
+
+    def _gets_zeros(self, source: Source, t: Tensor | None) -> bool:
+        if t is None or not source.is_float or not self.connection.is_tracked(t) or t not in self.connection.zeros:
+            return False
+        return self.connection.used_since_watched(t, self.connection.zeros, passes_zeros)

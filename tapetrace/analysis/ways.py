@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 
 from tapetrace.model.trace import Gate, Recording
 from tapetrace.model.words import Cause
@@ -24,15 +25,21 @@ class Passage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The judgement on one gate. ``cause`` is None when open; ``is_zero`` says that TensorFlow hands a tensor of zeros back through it."""
+    """The judgement on one gate. ``cause`` is None when open; ``is_zero`` says that TensorFlow hands a tensor of zeros back through it, ``raises``
+    that the gradient call raises when gradient comes here, ``if_registered`` that the gate would be open if what lacks a gradient had one.
+    ``depends`` is for a body that is summarised: open only when some branch inside it is taken."""
 
     passage: Passage
     cause: Cause | None = None
     is_zero: bool = False
+    raises: bool = False
+    if_registered: bool = False
+    depends: bool = False
 
     @property
-    def is_open(self) -> bool:
-        return self.passage is Passage.OPEN
+    def lets_through(self) -> bool:
+        """Whether real gradient passes, or may pass."""
+        return self.passage is Passage.OPEN or self.passage is Passage.OPAQUE
 
 
 OPEN = Way(Passage.OPEN)
@@ -51,9 +58,10 @@ _BY_GATE = {
     Gate.NON_FLOAT_INPUT: CARRIED,
     Gate.PYTHON: Way(Passage.OPAQUE, Cause.PYTHON_FUNCTION),
     Gate.UNKNOWN: Way(Passage.OPAQUE, Cause.NOT_PROBED),
+    Gate.STOPPED: Way(Passage.CLOSED, Cause.STOP_GRADIENT),
     Gate.CUSTOM_NONE: Way(Passage.CLOSED, Cause.CUSTOM_GRADIENT),
     Gate.CUSTOM_ZERO: Way(Passage.CLOSED, Cause.CUSTOM_GRADIENT, is_zero=True),
-    Gate.UNREGISTERED: Way(Passage.CLOSED, Cause.NO_GRADIENT_REGISTERED),
+    Gate.UNREGISTERED: Way(Passage.CLOSED, Cause.NO_GRADIENT_REGISTERED, raises=True, if_registered=True),
     Gate.NON_FLOAT_OUTPUT: Way(Passage.CLOSED, Cause.NON_FLOAT),
     Gate.NOT_DIFFERENTIABLE: Way(Passage.CLOSED, Cause.NOT_DIFFERENTIABLE),
     Gate.NONE: Way(Passage.CLOSED, Cause.GRADIENT_IS_NONE),
@@ -82,19 +90,33 @@ def _type_family(op_type: str) -> str | None:
     return None
 
 
+@cache
 def judge(op_type: str, gate: Gate, recording: Recording) -> Way:
     """The way through a gate: what the op is comes first, then what its gradient function says, then what the tape recorded."""
     if op_type in _SHAPE_ONLY:
         return NO_DATA
     way = _BY_GATE[gate]
-    if way.is_open:
-        return OPEN if recording is Recording.RECORDED else _BY_RECORDING[recording]
+    if way.passage is Passage.OPEN:
+        return unrecorded(way, recording)
     family = _type_family(op_type)
     if family is None or way is CARRIED or (family == "python" and gate is Gate.PYTHON):
-        if way.passage is Passage.OPAQUE and recording is not Recording.RECORDED:
-            return _BY_RECORDING[recording]
-        return way
+        return unrecorded(way, recording)
     return _BY_TYPE[family]
+
+
+def unrecorded(way: Way, recording: Recording) -> Way:
+    """What is left of a way through an op that the tape did not record: a gate that is closed anyway keeps its cause, but nobody asks there for a
+    gradient function that is missing."""
+    if recording is Recording.RECORDED:
+        return way
+    if way.passage in (Passage.OPEN, Passage.OPAQUE):
+        return _BY_RECORDING[recording]
+    return replace(way, raises=False, if_registered=False) if way.raises else way
+
+
+def is_recorded_for(way: Way) -> bool:
+    """Whether a tape records an op on account of an input that is on it: not for integers, nor for what no tensor shows."""
+    return way.passage not in (Passage.CARRIED, Passage.NO_DATA) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
 
 
 def is_blind(op_type: str) -> bool:

@@ -16,6 +16,7 @@ import tensorflow as tf
 from tapetrace.capture import private
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.variables import spec_of
+from tapetrace.capture.visible_reads import make_reads_visible
 from tapetrace.model.trace import Ref, TensorSpec
 
 CUSTOM_GRADIENT = "CustomGradient"
@@ -62,6 +63,7 @@ class EagerLog:
     def recording(self) -> Iterator[EagerLog]:
         """Within this context the eager ops of this thread are recorded."""
         with Patches() as patches:
+            make_reads_visible(patches)
             patches.wrap(private.record, "record_operation", self._wrap_record_operation)
             private.add_op_callback(self._saw)
             try:
@@ -83,6 +85,8 @@ class EagerLog:
     def _saw(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         if graph is not None:
             return
+        if isinstance(op_type, bytes):  # the name of a function
+            op_type = op_type.decode()
         refs = tuple(self.ref_or_leaf(t) for t in inputs)
         values = {i: self._numpy(t) for i, t in enumerate(inputs) if t.dtype.is_integer and t.shape.num_elements() <= SMALL}
         stack = private.tf_stack.extract_stack()
@@ -114,9 +118,12 @@ class EagerLog:
     def _wrap_record_operation(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A ``tf.custom_gradient`` function announces its results, its inputs and its own backward function this way."""
 
-        def record_operation(op_type: Any, outputs: Any, inputs: Any, backward: Any, forward: Any = None) -> Any:
+        def record_operation(op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None) -> Any:
+            outputs, inputs, backward, forward = output_tensors, input_tensors, backward_function, forward_function
             caller = sys._getframe(1).f_globals.get("__name__", "")
-            if not caller.endswith("ops.custom_gradient") or not all(isinstance(t, tf.Tensor) and hasattr(t, "_numpy") for t in outputs):
+            if not caller.endswith("ops.custom_gradient") or not all(isinstance(t, private.EagerTensorBase) for t in outputs):
+                return original(op_type, outputs, inputs, backward, forward)
+            if not private.should_record(list(inputs)):  # then the function's own ops stay on the tapes
                 return original(op_type, outputs, inputs, backward, forward)
             refs = tuple(self.ref_or_leaf(t) for t in inputs)
             # The function's own results come first, so that what they were computed from is seen as a path, though a closed one.

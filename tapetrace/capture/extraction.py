@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tapetrace.capture import private
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.python_code import referred_handles
 from tapetrace.capture.relevance import inputs_first, needed_ops
-from tapetrace.capture.snapshot import Draft, DraftOp, Snapshots
+from tapetrace.capture.snapshot import BODY_OPS, Draft, DraftOp, Snapshots
 from tapetrace.capture.variables import VariableNames, describe_variable, handle_of, is_variable, spec_of
 from tapetrace.model.locations import Location
-from tapetrace.model.trace import Body, Hidden, Op, Ref
+from tapetrace.model.trace import Body, Gate, GateTable, Hidden, Op, Ref
 from tapetrace.model.words import Cause
 
 PastOf = Callable[[Any], tuple[frozenset[int], Location | None] | None]
 """For a captured tensor, the handles (by identity) of the variables that it was computed from, and where."""
 
+_NO_BODY = "the body of the function that it calls is not known"
 _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One of the graphs around a gradient call: the positions that matter, what stands for tensors of the next graph, where gradient stops."""
+
+    draft: Draft
+    wanted: set[int]
+    captured: dict[int, Ref]
+    stops: set[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A tensor or variable that the graph of the call does not hold, and where a graph around it does."""
+
+    key: int
+    value: Any
+    outer: tuple[str, Ref] | None
 
 
 class Extraction:
@@ -34,36 +55,52 @@ class Extraction:
         self._places: dict[str, dict[int, int]] = {}
         self._absent: dict[str, dict[int, int]] = {}
 
-    def add_root(self, draft: Draft, targets: Sequence[Any], sources: Sequence[Any]) -> None:
+    def add_root(
+        self, draft: Draft, targets: Sequence[Any], sources: Sequence[Any], watched: Sequence[Any] = (), stops: Sequence[Any] = ()
+    ) -> None:
         """Make the body of the graph of a gradient call, and those around it.
 
-        It holds the ancestors of the targets and the descendants of the sources. A variable among the sources that the graph never mentions
-        gets an op of its own, which nothing reads.
+        They hold the ancestors of the targets and the descendants of the sources. What the graph of the call never mentions gets an op of its own
+        there: one that stands for the tensor of a graph around it, or, for a variable among the sources, one that nothing reads. Gradient stops
+        at the ops of ``stops``.
         """
-        ends = [ref for ref in (self._draft_ref(draft, t) for t in targets) if ref is not None]
-        starts = [ref for ref in (self._draft_ref(draft, s) for s in sources) if ref is not None]
-        absent = [s for s in sources if is_variable(s) and self._draft_ref(draft, s) is None]
-        wanted = needed_ops(draft, ends, starts)
-        layers: list[tuple[Draft, set[int], dict[int, Ref]]] = []
+        layers: list[_Layer] = []
         current: Draft | None = draft
+        inner: dict[int, Ref] = {}
         while current is not None:
             outer = self.snapshots.drafts[current.outer] if current.outer else None
-            captured = self._captured(current, wanted, outer)
-            layers.append((current, wanted, captured))
-            if outer is not None:
-                wanted = needed_ops(outer, list(captured.values()), ())
+            ends = [*self._draft_refs(current, targets), *inner.values()]
+            wanted = needed_ops(current, ends, self._draft_refs(current, sources))
+            inner = self._captured(current, wanted, outer)
+            layers.append(_Layer(current, wanted, inner, {p for p, _ in self._draft_refs(current, stops)}))
             current = outer
-        for layer, needed, captured in reversed(layers):
-            self._add_graph(layer, needed, captured, absent if layer is draft else [])
+        for layer in reversed(layers[1:]):
+            self._add_graph(layer, [])
+        missing = {id(handle_of(v) if is_variable(v) else v): v for v in (*watched, *targets, *sources) if self._draft_ref(draft, v) is None}
+        asked = {id(handle_of(s)) for s in sources if is_variable(s)}
+        linked = [_Link(k, v, self._outside(layers[1:], v)) for k, v in missing.items()]
+        self._add_graph(layers[0], [link for link in linked if link.outer is not None or link.key in asked])
 
     def ref(self, draft: Draft, value: Any) -> Ref | None:
         """Where a tensor or variable stands in the body of ``draft``; None if the graph never mentions it."""
-        if is_variable(value) and id(handle_of(value)) in self._absent[draft.key]:
-            return (self._absent[draft.key][id(handle_of(value))], 0)
+        key = id(handle_of(value) if is_variable(value) else value)
+        if key in self._absent[draft.key]:
+            return (self._absent[draft.key][key], 0)
         found = self._draft_ref(draft, value)
         if found is None or found[0] not in self._places[draft.key]:
             return None
         return (self._places[draft.key][found[0]], found[1])
+
+    def _outside(self, layers: Sequence[_Layer], value: Any) -> tuple[str, Ref] | None:
+        """Body and ref of a tensor or variable in the nearest of the graphs around that holds it."""
+        for layer in layers:
+            ref = self.ref(layer.draft, value)
+            if ref is not None:
+                return layer.draft.key, ref
+        return None
+
+    def _draft_refs(self, draft: Draft, values: Iterable[Any]) -> list[Ref]:
+        return [ref for ref in (self._draft_ref(draft, v) for v in values) if ref is not None]
 
     def _draft_ref(self, draft: Draft, value: Any) -> Ref | None:
         tensor = self._in_graph(handle_of(value) if is_variable(value) else value, draft)
@@ -93,24 +130,26 @@ class Extraction:
                 wanted.add(id(there))
         return next((internal for external, internal in draft.captures if id(external) in wanted), None)
 
-    def _add_graph(self, draft: Draft, wanted: set[int], captured: dict[int, Ref], absent: list[Any]) -> None:
+    def _add_graph(self, layer: _Layer, links: Sequence[_Link]) -> None:
+        draft = layer.draft
         if draft.key in self.bodies:
             return
-        order = inputs_first(draft, wanted)
-        added = {id(handle_of(v)): i for i, v in enumerate(absent)}
+        order = inputs_first(draft, layer.wanted)
+        added = {link.key: i for i, link in enumerate(links)}
         places = {old: new + len(added) for new, old in enumerate(order)}
         self._places[draft.key], self._absent[draft.key] = places, added
         self.operations[draft.key] = [None] * len(added) + [draft.ops[p].op for p in order]
         externals = {internal.op.name: external for external, internal in draft.captures}
         known = self._known_handles(draft, externals, places) | added
-        ops = [Op(describe_variable(v).path, "Variable", outputs=(_handle_spec(v),)) for v in absent]
+        ops = [_linking_op(link) for link in links]
         used: dict[str, int] = {}
         for position in order:
             outer: tuple[str, Ref] | None = None
-            if position in captured:
-                there = self._places[draft.outer].get(captured[position][0])
-                outer = None if there is None else (draft.outer, (there, captured[position][1]))
-            ops.append(self._op(draft, position, places, externals, known, used, outer))
+            if position in layer.captured:
+                there = self._places[draft.outer].get(layer.captured[position][0])
+                outer = None if there is None else (draft.outer, (there, layer.captured[position][1]))
+            op = self._op(draft, position, places, externals, known, used, outer)
+            ops.append(_stopped(op) if position in layer.stops else op)
         self.bodies[draft.key] = Body(draft.key, tuple(ops))
 
     def _known_handles(self, draft: Draft, externals: dict[str, Any], places: dict[int, int]) -> dict[int, int]:
@@ -148,7 +187,7 @@ class Extraction:
             for body in drafted.call.bodies:
                 self._add_function(body)
         elif inputs:
-            gates = self.prober.gates_of(op)
+            gates = self.prober.gates_of(op) if op.type not in BODY_OPS else GateTable(((Gate.UNKNOWN,) * len(outputs),) * len(inputs), _NO_BODY)
         if op_type in _PYTHON_OPS:
             hidden = _hidden(op, known)
         elif op_type == "Captured" and self.past is not None:
@@ -176,8 +215,16 @@ class Extraction:
         return op.name, "Resource" if op.outputs[0].dtype.name in ("resource", "variant") else "Captured"
 
 
-def _handle_spec(variable: Any) -> Any:
-    return spec_of(handle_of(variable))
+def _linking_op(link: _Link) -> Op:
+    """An op without inputs that comes before all others."""
+    if is_variable(link.value):
+        return Op(describe_variable(link.value).path, "Variable", outputs=(spec_of(handle_of(link.value)),), order=-1, outer=link.outer)
+    return Op(str(link.value.name), "Captured", outputs=(spec_of(link.value),), order=-1, outer=link.outer)
+
+
+def _stopped(op: Op) -> Op:
+    row = (Gate.STOPPED,) * len(op.outputs)
+    return replace(op, call=None, gates=GateTable((row,) * len(op.inputs)))
 
 
 def _hidden(op: Any, known: dict[int, int]) -> Hidden | None:

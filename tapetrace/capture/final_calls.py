@@ -11,6 +11,7 @@ from typing import Any
 
 from tapetrace.capture import private
 from tapetrace.capture.recorder import CallRecord
+from tapetrace.capture.values import name_of
 from tapetrace.capture.variables import handle_of, is_variable
 
 
@@ -35,4 +36,4 @@ def _repeats(later: CallRecord, call: CallRecord) -> bool:
 
 
 def _identity(source: Any) -> Any:
-    return id(handle_of(source)) if is_variable(source) else str(getattr(source, "name", ""))
+    return id(handle_of(source)) if is_variable(source) else name_of(source)

@@ -49,10 +49,12 @@ class History:
         """Begin to watch, now that ``module`` (tensorflow or keras) has been imported."""
         from tapetrace.capture import private
         from tapetrace.capture.patches import Patches
+        from tapetrace.capture.visible_reads import make_reads_visible
 
         patches = Patches()
         if module == "tensorflow":
             patches.wrap(private.BaseResourceVariable, "__init__", self._wrap_variable)
+            make_reads_visible(patches)
             private.add_op_callback(self._saw)
             self._undo.append(lambda: private.remove_op_callback(self._saw))
         elif hasattr(sys.modules[module], "Model"):

@@ -39,7 +39,7 @@ _AUTOGRAPH_PREFIX = "tf__"
 
 def raw_frames(frames: Frames) -> tuple[RawFrame, ...]:
     """``frames`` as plain tuples, which outlive the op that they were read from."""
-    return tuple(f if isinstance(f, tuple) else (f.filename, f.lineno or 0, f.name) for f in frames)
+    return tuple(f if isinstance(f, tuple) else (f.filename, f.lineno or 0, f.name or "") for f in frames)
 
 
 def here() -> list[RawFrame]:
@@ -140,6 +140,10 @@ class Locator:
         found = by_origin.get(Origin.LIBRARY) or by_origin.get(Origin.WRAPPER)
         return self._frame(found) if found else None
 
+    def is_user_file(self, file: str) -> bool:
+        """Whether ``file`` is the user's own code."""
+        return self._origins.origin(file) is Origin.USER
+
     def _is_user(self, raw: RawFrame) -> bool:
         return self._origins.origin(raw[0]) is Origin.USER
 
@@ -167,6 +171,6 @@ def _exception_frames(error: BaseException) -> list[RawFrame]:
     metadata = getattr(error, "ag_error_metadata", None)
     if metadata is None:
         return frames
-    converted = [(f.filename, f.lineno, f.function_name) for f in reversed(metadata.translated_stack)]
+    converted = [(f.filename, f.lineno, f.function_name or "<lambda>") for f in reversed(metadata.translated_stack)]
     generated = next((i for i, f in enumerate(frames) if "__autograph_generated_file" in f[0]), len(frames))
     return frames[:generated] + converted

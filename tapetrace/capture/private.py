@@ -43,9 +43,13 @@ tf_stack = _find("tensorflow.python.util.tf_stack")
 
 
 def function_graph(graph: Any, name: str) -> Any:
-    """The FuncGraph behind a function's ``name`` as ``graph`` knows it, None when only its definition is known."""
-    found = graph._get_function(name)  # the only way from an op that calls a function to the Python graph of its body
-    return getattr(found, "graph", None)
+    """The FuncGraph behind a function's ``name`` as ``graph`` or a graph around it knows it, None when only its definition is known."""
+    while graph is not None:
+        found = graph._get_function(name)  # the only way from an op that calls a function to the Python graph of its body
+        if found is not None:
+            return getattr(found, "graph", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None
 
 
 def copy_operation(graph: Any, operation: Any, inputs: list[Any], attributes: dict[str, Any]) -> Any:
@@ -98,6 +102,12 @@ EagerTensorBase = _find("tensorflow.python.framework.ops", "_EagerTensorBase")
 op_library = _find("tensorflow.python.framework.op_def_library")
 """``apply_op``: adds an op to the default graph by its name, inputs and attributes."""
 
+fast_path = _find("tensorflow.python.pywrap_tfe")
+"""``TFE_Py_FastPathExecute(context, op type, name, *inputs and attributes)``: how generated wrappers run an eager op."""
+
+should_record = _find("tensorflow.python.eager.record", "should_record_backprop")
+"""Whether any tape of this thread tracks any of these tensors."""
+
 AtomicFunction = _find("tensorflow.python.eager.polymorphic_function.atomic_function", "AtomicFunction")
 """A function of TensorFlow's runtime: ``name`` and ``graph``."""
 
@@ -130,6 +140,16 @@ gradients_util = _find("tensorflow.python.ops.gradients_util")
 def has_function(graph: Any, body: Any) -> bool:
     """Whether the FuncGraph ``body`` was made a function of ``graph``; it stays one when an op that called it gets another body."""
     return any(getattr(f, "graph", None) is body for f in graph._functions.values())
+
+
+eager_context = _find("tensorflow.python.eager.context", "context")
+"""The eager context: its ``_seed`` is the global seed, its ``_rng`` what seeds of ops are drawn from after ``tf.random.set_seed``."""
+
+EagerTensor = _find("tensorflow.python.framework.ops", "EagerTensor")
+"""The class of tensors that hold values."""
+
+canonicalize_inputs = _find("tensorflow.python.eager.polymorphic_function.function_type_utils", "canonicalize_function_inputs")
+"""``(args, kwargs, function_type)``: arguments as a function was traced with; its type then flattens them in the order of its placeholders."""
 
 
 def operation_count(graph: Any) -> int:

@@ -244,7 +244,7 @@ class Recorder:
         lacking_before = len(self.missing.met)
         try:
             result = ask()
-        except (LookupError, RuntimeError, ValueError, TypeError) as error:
+        except Exception as error:
             call.error = TraceError(type(error).__name__, str(error), self.locator.locate_exception(error))
             raise
         finally:

@@ -21,6 +21,8 @@ _CALLS = {
     "StatelessWhile": (CallKind.LOOP, ("body", "cond"), ()),
 }
 _CASES = frozenset({"Case", "StatelessCase"})
+BODY_OPS = frozenset(_CALLS) | _CASES
+"""Op types that run function bodies."""
 
 
 @dataclass(frozen=True, slots=True)

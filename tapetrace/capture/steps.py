@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
+from tapetrace.capture.generated import fill_in, has_specs
 from tapetrace.capture.history import current_history
 from tapetrace.capture.keras_models import is_keras_model, model_step
 from tapetrace.capture.locations import Locator
@@ -22,24 +24,58 @@ from tapetrace.model.trace import Trace
 from tapetrace.specs import Spec, parse_spec
 
 
-def trace(step: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, specs: Sequence[str] | None, verify: bool, target: str) -> Trace:
-    """The facts of one trace of ``step``, which is a function, a ``tf.function`` or a compiled Keras model.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A step that can be called, and what with. ``model`` is the Keras model that it stands for, if it does; ``notes`` are for the report."""
 
-    ``specs`` describe the arguments in place of values. Raises `UsageError` when they do not fit the step.
+    step: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    name: str
+    locator: Locator
+    model: Any = None
+    notes: tuple[str, ...] = ()
+
+    def with_values(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """The step and its arguments, with values made up where only specs are known. Arrays become tensors, as in a trace."""
+        args, kwargs = fill_in((self.args, dict(self.kwargs)), seed=0) if has_specs((self.args, dict(self.kwargs))) else (self.args, self.kwargs)
+        return self.step, tuple(_as_tensors(args)), dict(_as_tensors(kwargs))
+
+
+def prepare(step: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, specs: Sequence[str] | None, target: str) -> Prepared:
+    """What ``check`` was given: a function, a ``tf.function`` or a compiled Keras model, and its arguments or ``specs`` of them.
+
+    Raises `UsageError` when the arguments do not fit the step.
     """
     name = target or _name(step)
     locator = Locator(_user_roots(step))
     if specs:
         positional, named = _from_specs(specs)
         args, kwargs = (*args, *positional), {**kwargs, **named}
-    if not is_keras_model(step):
-        _check_arguments(step, name, args, kwargs)
-        return trace_step(step, args, kwargs, target=name, locator=locator, verify=verify)
-    train_step, data = model_step(step, args, kwargs)
-    found = trace_step(train_step, data, {}, target=name, locator=locator, verify=verify)
-    compiled_at = Before(current_history(), locator).compiled_at(step)
+    if is_keras_model(step):
+        train_step, data = model_step(step, args, kwargs)
+        return Prepared(train_step, data, {}, name, locator, step)
+    _check_arguments(step, name, args, kwargs)
+    return Prepared(step, tuple(args), dict(kwargs), name, locator)
+
+
+def trace(prepared: Prepared, verify: bool) -> Trace:
+    """The facts of one trace of the step."""
+    found = trace_step(prepared.step, prepared.args, prepared.kwargs, target=prepared.name, locator=prepared.locator, verify=verify)
+    return with_model(prepared, found)
+
+
+def with_model(prepared: Prepared, found: Trace) -> Trace:
+    """The trace with what is known of the Keras model whose step it is."""
+    if prepared.model is None:
+        return found
+    compiled_at = Before(current_history(), prepared.locator).compiled_at(prepared.model)
     calls = tuple(replace(c, location=c.location or compiled_at) for c in found.calls)
     return replace(found, compiled_at=compiled_at, calls=calls)
+
+
+def _as_tensors(values: Any) -> Any:
+    return tf.nest.map_structure(lambda v: tf.convert_to_tensor(v) if isinstance(v, np.ndarray) else v, values)
 
 
 def _name(step: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from tapetrace.capture.final_calls import final_calls
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
+from tapetrace.capture.numbers import StepExperiment
 from tapetrace.capture.recorder import CallRecord, Recorder
 from tapetrace.capture.snapshot import Draft
 from tapetrace.capture.values import is_tensor, tensor_of
@@ -40,19 +41,21 @@ def trace_step(
         try:
             outputs = function.get_concrete_function(*args, **kwargs)
         except Exception as raised:  # whatever the user's step raises belongs in the report
-            error = TraceError(type(raised).__name__, _first_lines(str(raised)), locator.locate_exception(raised))
+            kind, message = _what_was_said(raised)
+            error = TraceError(kind, _first_lines(message), locator.locate_exception(raised))
             failure: BaseException | None = raised
         else:
             failure = None
     calls = final_calls(recorder.calls) if recorder.calls else []
-    if not calls and failure is not None:
-        where = f" at {error.location.place}" if error and error.location else ""
-        raise TraceFailed(f"The step could not be traced: {type(failure).__name__}{where}: {_first_lines(str(failure), 1)}") from failure
+    if not calls and failure is not None and error is not None:
+        where = f" at {error.location.place}" if error.location else ""
+        raise TraceFailed(f"The step could not be traced: {error.type}{where}: {_first_lines(error.message, 1)}") from failure
     if not calls:
         calls = [_implied_call(recorder, outputs, target)]
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
-    return _describe(recorder, calls, outputs, target, error)
+    trace = _describe(recorder, calls, outputs, target, error)
+    return replace(trace, experiment=StepExperiment(calls, outputs, args, kwargs, locator))
 
 
 def _traceable(step: Callable[..., Any]) -> Any:
@@ -60,6 +63,17 @@ def _traceable(step: Callable[..., Any]) -> Any:
     if isinstance(step, private.Function):
         return step._clone(None)  # type: ignore[attr-defined]
     return tf.function(step)
+
+
+def _tensors(values: Iterable[Any]) -> list[Any]:
+    return [tensor_of(v) for v in values if is_tensor(v)]
+
+
+def _what_was_said(error: BaseException) -> tuple[str, str]:
+    """Type and message of an exception; AutoGraph writes the user's stack into the message, and may change the type."""
+    metadata = getattr(error, "ag_error_metadata", None)
+    kind, _, message = (metadata.cause_message if metadata is not None else "").partition(": ")
+    return (kind, message) if kind.isidentifier() and message else (type(error).__name__, str(error))
 
 
 def _first_lines(text: str, count: int = 12) -> str:
@@ -90,7 +104,8 @@ def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target
     extraction = Extraction(recorder.snapshots, GateProber(), names, before.past)
     drafts = [recorder.snapshots.drafts[call.body] for call in calls]
     for call, draft in zip(calls, drafts, strict=True):
-        extraction.add_root(draft, [tensor_of(t) for t in call.targets if is_tensor(t)], [tensor_of(s) for s in call.sources if is_tensor(s)])
+        watched = [value for value, _ in call.watched or ()]
+        extraction.add_root(draft, *(_tensors(values) for values in (call.targets, call.sources, watched, call.stops)))
     described = tuple(
         describe_call(call, draft.key, _tape_by_body(recorder, call.tape, draft), partial(extraction.ref, draft), before)
         for call, draft in zip(calls, drafts, strict=True)

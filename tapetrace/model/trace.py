@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause, Returned
+
+if TYPE_CHECKING:
+    from tapetrace.model.measurements import Experiment
 
 
 class Gate(str, Enum):
@@ -38,6 +41,8 @@ class Gate(str, Enum):
     """A ``tf.custom_gradient`` of the user returns something that ignores the incoming gradient."""
     PYTHON = "python"
     """Python code decides at run time (``tf.py_function``)."""
+    STOPPED = "stopped"
+    """The gradient call was told to stop here (``tf.gradients(…, stop_gradients=…)``)."""
     UNKNOWN = "unknown"
     """The gradient function could not be asked."""
 
@@ -269,4 +274,6 @@ class Trace:
     notes: tuple[str, ...] = ()
     compiled_at: Location | None = None
     """Where the Keras model that is the step was compiled, if that was seen."""
+    experiment: Experiment | None = field(default=None, compare=False, repr=False)
+    """Runs what was traced, when numbers are asked for; None when it cannot be run."""
     locate: Locate = field(default=_nowhere, compare=False, repr=False)

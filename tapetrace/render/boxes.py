@@ -10,10 +10,11 @@ from tapetrace.model.report import Report, SourceResult
 from tapetrace.model.words import Cause
 from tapetrace.render import captions
 from tapetrace.render.layers import innermost_only
+from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, SceneEdge, SceneNode
-from tapetrace.render.units import Panel, Partition, Unit
+from tapetrace.render.units import Partition, Unit
 
-_STRENGTH = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE, Status.DEAD)
+_FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
 
 
 class BoxWriter:
@@ -43,25 +44,22 @@ class BoxWriter:
             kind, heading, code, location = self._ops(unit, ops, inside)
             footnote = " · ".join(self._counts(unit, ops, sources, kind))
         return SceneNode(
-            key, kind, unit.status, heading, code, captions.place(location), footnote,
+            key, kind, unit.status, heading, code, captions.place(location) if ops else "", footnote,
             self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group,
         )  # fmt: skip
 
     def edges(self, partition: Partition) -> list[SceneEdge]:
-        """One edge for each pair of boxes, and a second one where some of the ways are broken and others are not."""
+        """One edge for each pair of boxes; two into a break that is open to some of what comes from there."""
         unit_of = {m: k for k, u in enumerate(partition.units) for m in u.members}
-        of = [u.status for u in partition.units]
-        bundles: dict[tuple[int, int, bool], list[Status]] = {}
+        bundles: dict[tuple[int, int], list[Status]] = {}
         for a, b, status in self.panel.edges:
-            # Past its first break a path is merely dead, however many more gates are shut on it.
-            if status is Status.BREAK and of[unit_of[b]] is not Status.BREAK and (of[unit_of[a]] is Status.BREAK or of[unit_of[b]] is Status.DEAD):
-                status = Status.DEAD
             if unit_of[a] != unit_of[b]:
-                bundles.setdefault((unit_of[a], unit_of[b], status is Status.BREAK), []).append(status)
-        return [
-            SceneEdge(f"p{self.index}_{a}", f"p{self.index}_{b}", next((s for s in _STRENGTH if s in found), Status.BREAK), len(found))
-            for (a, b, _), found in sorted(bundles.items())
-        ]
+                bundles.setdefault((unit_of[a], unit_of[b]), []).append(status)
+        edges: list[SceneEdge] = []
+        for (a, b), found in sorted(bundles.items()):
+            for status, number in _drawn(found, partition.units[a].status, partition.units[b].status):
+                edges.append(SceneEdge(f"p{self.index}_{a}", f"p{self.index}_{b}", status, number))
+        return edges
 
     def _ops(self, unit: Unit, ops: Sequence[GraphNode], inside: str) -> tuple[Kind, str, str, Location | None]:
         location = _same_location(ops)
@@ -125,6 +123,20 @@ class BoxWriter:
 
     def _kind(self, sources: Sequence[GraphNode]) -> str:
         return "variable" if all(n.type in ("Variable", "VarHandleOp") for n in sources) else "source"
+
+
+def _drawn(found: Sequence[Status], tail: Status, head: Status) -> list[tuple[Status, int]]:
+    """How the data edges between two boxes are drawn: (status, count).
+
+    Shut gates are shown as such where gradient comes to them and the sources behind depend on it; elsewhere the way is merely dead.
+    """
+    shut = sum(s is Status.BREAK for s in found)
+    flowing = next((s for s in _FLOWING if s in found), None)
+    if head is Status.BREAK and tail is not Status.BREAK and shut:
+        return [(Status.BREAK, shut)] + ([(flowing, len(found) - shut)] if flowing else [])
+    if flowing:
+        return [(flowing, len(found))]
+    return [(Status.BREAK if shut and tail is Status.DEAD and head is not Status.DEAD else Status.DEAD, len(found))]
 
 
 def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool) -> list[SceneNode]:

@@ -74,7 +74,8 @@ def sources_heading(labels: Sequence[str]) -> str:
         return clip(labels[0], NAME_WIDTH, keep_end=True)
     owner = owners.pop() if len(owners) == 1 else ""
     if owner:
-        return f"{clip(owner, NAME_WIDTH // 2, keep_end=True)}: {names([label.rpartition('/')[2] for label in labels])}"
+        own = names([label.rpartition("/")[2] for label in labels])
+        return f"{clip(owner, max(NAME_WIDTH // 2, NAME_WIDTH - columns(own)), keep_end=True)}: {own}"
     if len(labels) <= NAMES_SHOWN:
         return names(labels)
     return f"{clip(labels[0], NAME_WIDTH // 2, keep_end=True)} … {clip(labels[-1], NAME_WIDTH // 2, keep_end=True)}"

@@ -193,9 +193,11 @@ def _legend(scene: Scene) -> str:
         border = 2 if status in (Status.LIVE, Status.BREAK) else 1
         cells.append(
             f'<td border="{border}" color="{look.line}" bgcolor="{look.fill}" style="{look.style}" width="26" height="12">{sample}</td>'
-            f'<td border="0" align="left"><font point-size="9">{escape(look.means)}   </font></td>'
+            f'<td border="0" align="left"><font point-size="9"> {escape(look.means)}    </font></td>'
         )
-    return f'<table border="0" cellborder="0" cellspacing="4" cellpadding="1"><tr>{"".join(cells)}</tr></table>'
+    # A nested table is stretched to the width of the title, each column by the same amount: empty columns take most of it.
+    filler = '<td border="0" colspan="60"></td>'
+    return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2"><tr>{"".join(cells)}{filler}</tr></table>'
 
 
 def _stacking(scene: Scene) -> list[tuple[str, str]]:

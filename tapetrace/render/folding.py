@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from tapetrace.model.graph import ReportGraph
 from tapetrace.model.report import Report
+from tapetrace.model.words import Verdict
 from tapetrace.render import captions
 from tapetrace.render.boxes import BoxWriter, causes_without_node
 from tapetrace.render.grouping import arrange
+from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Scene, SceneEdge, SceneGroup, SceneNode
 from tapetrace.render.stretches import SMALLEST_BUDGET, fold_to_budget
-from tapetrace.render.units import Panel, Partition, split_into_units
+from tapetrace.render.units import Partition, split_into_units
 
 BUDGET = 120
 """Boxes that one picture holds unless told otherwise: what a person can scan and what ``dot`` lays out in well under a second."""
@@ -28,7 +30,7 @@ def fold(report: Report, *, detail: str = "line", budget: int = BUDGET, source: 
     budget = max(budget, SMALLEST_BUDGET)
     calls = sorted({c for n in graph.nodes for c in n.calls})
     together = len(calls) > 1 and budget < len(calls) * 2 * SMALLEST_BUDGET
-    panels = [Panel.new(graph, None if together else c) for c in ([-1] if together else calls)]
+    panels = [Panel.new(graph, None if together else c, report.root_causes) for c in ([-1] if together else calls)]
     folded: dict[int, tuple[Partition, Partition]] = {}
     left = budget
     parts = sorted(((i, split_into_units(p, detail)) for i, p in enumerate(panels)), key=lambda part: len(part[1].units))
@@ -71,11 +73,14 @@ def _subtitle(report: Report) -> str:
     asked = [s for c in report.calls for s in c.sources]
     noun = "variable" if all(s.kind == "variable" for s in asked) else "source"
     broken = len(report.broken)
-    verdict = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
+    answer = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
     if not broken:
-        verdict = f"a gradient reaches {'each' if len(asked) > 1 else 'the one'} of {captions.count(len(asked), noun)}"
+        answer = f"a gradient reaches {'each' if len(asked) > 1 else 'the one'} of {captions.count(len(asked), noun)}"
+    for verdict, words in ((Verdict.CONDITIONAL, "only in some branches"), (Verdict.OPAQUE, "as Python code decides")):
+        if number := sum(s.verdict is verdict for s in asked):
+            answer += f", {number:,} {words}"
     versions = [f"{name} {version}" for name, version in (("TensorFlow", report.tensorflow), ("Keras", report.keras)) if version]
-    return " · ".join([verdict, captions.count(len(report.calls), "gradient call"), *versions])
+    return " · ".join([answer, captions.count(len(report.calls), "gradient call"), *versions])
 
 
 def _call_group(report: Report, panel: Panel, index: int) -> SceneGroup:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tapetrace.render.captions import NAME_WIDTH, clip
 from tapetrace.render.layers import common_start
+from tapetrace.render.panels import Panel
 from tapetrace.render.scene import SceneGroup
-from tapetrace.render.units import Panel, Partition, Unit
+from tapetrace.render.units import Partition, Unit
 
 Path = tuple[str, ...]
 

@@ -47,7 +47,7 @@ def _call(found: CallOutline, source: bool) -> list[str]:
     else:
         healthy = total - len(found.conditional) - len(found.opaque)
         head = f"### {'✓' if healthy == total else '~'} {found.count(healthy, 'receive')} gradient"
-    parts = [head, f"{_code(found.asked)}{_at(found.call.location)}"]
+    parts = [head, f"{_code(found.asked(source))}{_at(found.call.location)}"]
     if found.silent:
         names = _names([s.label for s in found.silent])
         parts.append(f"**{len(found.silent)} of them silently**: TensorFlow returns zeros and warns of nothing ({names}).")

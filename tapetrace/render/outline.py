@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -74,10 +75,13 @@ class CallOutline:
     unexplained: tuple[SourceResult, ...]
     """Broken sources for which no break is given."""
 
-    @property
-    def asked(self) -> str:
-        """The call as a person would write it: ``tape.gradient(loss, …)``."""
+    def asked(self, source: bool = True) -> str:
+        """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where the code may be shown and is plain."""
         kind = self.call.kind
+        code = self.call.location.code if source and self.call.location else ""
+        written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code)
+        if len(written) == 1:
+            return f"{written[0][0]}({written[0][1]}, …)"
         function = kind if "." in kind else f"tf.{kind}" if kind == "gradients" else f"tape.{kind}"
         names = [t.name for t in self.call.targets]
         return f"{function}({names[0] if len(names) == 1 else '[' + ', '.join(names[:2]) + (', …' if len(names) > 2 else '') + ']'}, …)"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from tapetrace.model.graph import Status
-from tapetrace.render.units import Panel, Partition
+from tapetrace.render.panels import Panel
+from tapetrace.render.units import Partition
 
 COMFORTABLE = 40
 """Boxes that can be taken in at a glance."""

@@ -17,7 +17,7 @@ def call_lines(report: Report, layout: Layout) -> list[list[Text]]:
 
 def _call(found: CallOutline, layout: Layout) -> list[list[Text]]:
     location = found.call.location
-    where = f"{place_text(location.frame) + '  ' if location else ''}{visible(found.asked)}"
+    where = f"{place_text(location.frame) + '  ' if location else ''}{visible(found.asked(layout.source))}"
     healthy = len(found.call.sources) - len(found.broken) - len(found.conditional) - len(found.opaque)
     blocks = []
     if found.broken:

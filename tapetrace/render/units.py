@@ -1,38 +1,20 @@
 """The first fold: the nodes of one gradient call are put together into units, one for each source line, layer or op.
 
 Break ops of one root cause are one unit, sources of one layer and status are one unit, and no unit mixes statuses. The units form an acyclic
-graph: a line that runs both before and after another (a Python loop) is split by Keras layer, and where that is not enough by its turn.
+graph: a line that runs both before and after another (a Python loop, a call in the middle of a line) is split by its turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from tapetrace.model.graph import GraphNode, ReportGraph, Role, Status
-from tapetrace.render.layers import common_scope, layers_of, owner_of
+from tapetrace.model.graph import GraphNode, Role, Status
+from tapetrace.render.layers import common_scope, owner_of
+from tapetrace.render.panels import Panel
 
 Details = ("line", "ops", "layers")
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """What matters to one gradient call (None: to any). Edges are (tail, head, status) by position; every edge goes from a lower to a higher one."""
-
-    call: int | None
-    nodes: tuple[GraphNode, ...]
-    edges: tuple[tuple[int, int, Status], ...]
-    layers: tuple[str, ...]
-    """For each node the scope of the Keras layer around it, empty if none."""
-
-    @classmethod
-    def new(cls, graph: ReportGraph, call: int | None) -> Panel:
-        nodes = tuple(_with_break(n) for n in graph.nodes if call is None or call in n.calls)
-        position = {n.name: i for i, n in enumerate(nodes)}
-        pairs = [(position[e.tail], position[e.head], e.status) for e in graph.edges if e.tail in position and e.head in position]
-        edges = tuple((a, b, s) for a, b, s in pairs if a < b)
-        return cls(call, nodes, edges, tuple(layers_of(nodes, edges)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +76,6 @@ def split_into_units(panel: Panel, detail: str) -> Partition:
         frozenset((a, b) for a, b, _ in panel.edges),
     )
     keys = [_key(n, i, panel.layers[i], detail, own_function) for i, n in enumerate(panel.nodes)]
-    if detail != "ops":
-        labels = _numbered(keys)
-        looping = cyclic_labels(labels, single.edges)
-        keys = [(key, panel.layers[i]) if labels[i] in looping and not single.units[i].is_break else key for i, key in enumerate(keys)]
     return _gather_sources(single.merged(keys))
 
 
@@ -105,16 +83,23 @@ def split_cycles(size: int, edges: frozenset[tuple[int, int]], keys: Sequence[Ha
     """A label for each of ``size`` topologically ordered things, equal only where the keys are, such that the labels form an acyclic graph.
 
     Inside a cycle a label is split by its turn: the largest number of changes of label on a way from the start of the cycle. Every edge between
-    two labels then goes from a lower turn to a higher one.
+    two labels then goes from a lower turn to a higher one. What comes early (the reading of a weight) joins a later turn of its label if it can.
     """
     labels = _numbered(keys)
     component = cyclic_labels(labels, edges)
     if not component:
         return labels
+    inner = [(a, b) for a, b in edges if labels[a] in component and component.get(labels[b]) == component[labels[a]]]
     turn = [0] * size
-    for a, b in sorted(edges, key=lambda e: e[1]):
-        if labels[a] in component and component.get(labels[b]) == component[labels[a]]:
-            turn[b] = max(turn[b], turn[a] + (labels[a] != labels[b]))
+    for a, b in sorted(inner, key=lambda e: e[1]):
+        turn[b] = max(turn[b], turn[a] + (labels[a] != labels[b]))
+    after: dict[int, list[int]] = {}
+    for a, b in inner:
+        after.setdefault(a, []).append(b)
+    for a in sorted(after, reverse=True):
+        later = min((turn[b] for b in after[a] if labels[b] == labels[a]), default=turn[a])
+        if all(turn[b] > later for b in after[a] if labels[b] != labels[a]):
+            turn[a] = later
     return _numbered([(labels[i], turn[i]) for i in range(size)])
 
 
@@ -141,11 +126,6 @@ def _key(node: GraphNode, position: int, layer: str, detail: str, own_function: 
         return ("line", node.status, node.location.key)
     function = node.location.function if node.location else ""
     return ("layer", node.status, layer, "" if layer or function == own_function else function)
-
-
-def _with_break(node: GraphNode) -> GraphNode:
-    """A source that nobody reads has a root cause of its own: it is drawn as a break although no op breaks anything."""
-    return replace(node, status=Status.BREAK) if node.number and node.status is not Status.BREAK else node
 
 
 def _target_function(panel: Panel) -> str:

@@ -190,6 +190,13 @@ def test_names_lose_what_autograph_put_before_them() -> None:
     assert outer.frame == Frame(USER, 5, "f")
 
 
+def test_the_innermost_call_of_a_function_that_calls_itself() -> None:
+    stack = [(USER, 5, "f"), (USER, 7, "f"), (USER, 3, "g"), (MATH, 1, "exp")]
+    location = Locator().locate_function(stack, USER, "f")
+    assert location is not None
+    assert (location.line, [f.line for f in location.called_from]) == (7, [5])
+
+
 @pytest.mark.parametrize(
     ("file", "origin"),
     [

@@ -84,8 +84,11 @@ EXPECT = (
     _alive("healthy_transformer", 0, "lm/"),
 )
 
-NOT_ASKED = {"contrastive": ("temperature",)}
-"""Trainable variables that are live and in no call's sources."""
+NOT_ASKED = {
+    "contrastive": ("temperature",),
+    "adversarial": ("victim/conv/kernel", "victim/conv/bias", "victim/logits/kernel", "victim/logits/bias"),
+}
+"""Paths of the trainable variables that are live and in no call's sources."""
 
 BROKEN = sorted({e.sample for e in EXPECT if e.verdict in ("none", "zero", "error")})
 ALL = sorted({e.sample for e in EXPECT})

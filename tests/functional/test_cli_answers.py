@@ -35,8 +35,10 @@ class Api(ModuleType):
         self.asked: list[tuple[Any, ...]] = []
         self.answer: Any = report(Verdict.CONNECTED)
 
-    def check(self, step: Any, *args: Any, specs: Any = None, mode: str = "", verify: bool = True, target: str = "", **kwargs: Any) -> Report:
-        self.asked.append(("check", args, kwargs, specs, mode, verify, target))
+    def check(
+        self, step: Any, *args: Any, specs: Any = None, mode: str = "", verify: bool = True, numeric: bool = False, target: str = "", **kwargs: Any
+    ) -> Report:
+        self.asked.append(("check", args, kwargs, specs, mode, verify, numeric, target))
         step(*args, **kwargs)
         if isinstance(self.answer, BaseException):
             raise self.answer
@@ -161,9 +163,10 @@ def test_what_the_api_is_asked(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_pa
         "--quick",
         "--mode",
         "graph",
+        "--numeric",
     )
     assert api.asked == [
-        ("check", (), {}, ["float32[8]", "y=int32"], "graph", False, "loud_step:step"),
+        ("check", (), {}, ["float32[8]", "y=int32"], "graph", False, True, "loud_step:step"),
         ("write", tmp_path / "a.svg", "line", True),
         ("write", tmp_path / "b.json", "line", True),
         ("print", "text", False, None, True),
@@ -175,7 +178,7 @@ def test_settings_reach_the_api(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("TAPETRACE_FORMAT", "github")
     run(monkeypatch, "check", "loud_step.py:step", "--args", "loud_step:batch", "-o", "a.svg", "--color", "always")
     assert api.asked == [
-        ("check", (), {"x": 1}, None, "auto", True, "loud_step.py:step"),
+        ("check", (), {"x": 1}, None, "auto", True, False, "loud_step.py:step"),
         ("write", tmp_path / "a.svg", "ops", False),
         ("print", "github", True, None, False),
     ]

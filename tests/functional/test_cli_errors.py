@@ -61,7 +61,6 @@ def test_the_version(folder: Path) -> None:
         (["check", "train:BATCH"], "tapetrace: train:BATCH is a tuple, name a function or a compiled Keras model instead, for example train:step\n"),
         (["check", "train:step", "--spec", "float32[8,x]"], "float32[8,x]\n            ^\n"),
         (["check", "train:step", "--spec", "int32", "--args", "train:BATCH"], "tapetrace: --spec and --args both give the arguments"),
-        (["check", "train:step", "--mode", "eager"], "tapetrace: mode eager is not available yet"),
         (["check", "train:step", "-o", "fine.svg", "-o", "report.xyz"], "tapetrace: the suffix of 'report.xyz' names no format"),
         (["check", "train:step", "-o", "none/report.svg"], "tapetrace: none/report.svg cannot be written, there is no folder none: mkdir -p none\n"),
         (["check", "train:step", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
@@ -106,6 +105,15 @@ def test_debug_shows_the_whole_traceback(folder: Path, how: str) -> None:
     assert done.returncode == 2
     assert "TargetError: there is no module 'trian'" in done.stderr
     assert "tapetrace/importing.py" in done.stderr
+
+
+def test_what_kept_the_old_standard_output_is_redirected_too(folder: Path) -> None:
+    code = (
+        "import sys\nfrom tapetrace.streams import output_to_stderr, put\nkept = sys.stdout\n"
+        "kept.write('before ')\nwith output_to_stderr():\n    kept.write('inside')\nput('after')\n"
+    )
+    done = child(folder, "-c", code)
+    assert (done.stdout, done.stderr) == ("before after\n", "inside")
 
 
 def test_a_wrong_setting_names_its_place(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
-from tapetrace.model.locations import Location
+from tapetrace.model.locations import Frame, Location
 from tapetrace.model.report import Break, CallResult, Report, RootCause, SourceResult, TargetResult
 from tapetrace.model.words import Cause, Returned, Verdict
 
@@ -31,12 +31,16 @@ class Drawing:
     def op(
         self, name: str, type: str, after: Iterable[str], status: Status = LIVE, location: Location | None = None, *,
         role: Role = Role.OP, cause: Cause | None = None, number: int = 0, calls: tuple[int, ...] = (0,), scope: str | None = None,
+        shut: Cause | None = None,
     ) -> str:  # fmt: skip
         scope = name.rpartition("/")[0] if scope is None else scope
         self.nodes.append(GraphNode(name, type, status, role, cause, number, scope, name.rpartition("/")[2], "float32", (None, 8), location, calls))
         self.status[name] = status
         of = self.status
         for tail in after:
+            if shut is not None:
+                self.edges.append(GraphEdge(tail, name, BREAK, shut))
+                continue
             # The way back from a break is shut; the way into what is live from what is dead cannot be.
             edge = BREAK if status is BREAK and of[tail] is not LIVE else of[tail] if of[tail] is not BREAK else status
             self.edges.append(GraphEdge(tail, name, edge, cause if edge is BREAK else None))
@@ -81,32 +85,35 @@ def vae() -> Report:
     file = "/home/ann/samples/vae.py"
 
     def at(line: int, function: str, code: str) -> Location:
-        return Location.new(file, line, function, code)
+        own = Frame(file, line, function, code)
+        return Location(own, (outer.frame,) if function == "VAE.call" else ())
 
+    outer = Location.new(file, 33, "train_step", "rec, mu, lv = vae(x, training=True)")
     d = Drawing()
     for layer in ("enc", "mu", "logvar", "dec"):
         for part in ("kernel", "bias"):
             d.source(f"vae/{layer}/{part}", DEAD)
-    x = "x"
-    outer = at(33, "train_step", "rec, mu, lv = vae(x, training=True)")
 
-    def dense(layer: str, before: str, line: Location, last: bool = False) -> str:
-        status = (BREAK, 1, Cause.OUTSIDE_TAPE) if last else (DEAD, 0, None)
-        product = d.op(f"vae/{layer}/MatMul", "MatMul", [t for t in (before, f"vae/{layer}/kernel") if t != x], DEAD, line)
-        return d.op(
-            f"vae/{layer}/BiasAdd", "BiasAdd", [product, f"vae/{layer}/bias"], status[0], outer if last else line, number=status[1], cause=status[2]
-        )
+    def inside(name: str, type: str, after: Sequence[str], line: Location) -> str:
+        """An op of the model, all of which runs before the tape: the report names those that read a variable."""
+        first = any(d.status[tail] is DEAD and tail.endswith(("kernel", "bias")) for tail in after)
+        cut = Cause.OUTSIDE_TAPE if first else None
+        return d.op(name, type, after, BREAK if first else DEAD, line, cause=cut, number=int(first), shut=Cause.OUTSIDE_TAPE)
 
-    h = dense("enc", x, at(15, "VAE.call", "h = self.enc(x)"))
-    h = d.op("vae/enc/Relu", "Relu", [h], DEAD, at(15, "VAE.call", "h = self.enc(x)"))
+    def dense(layer: str, before: str, line: Location) -> str:
+        product = inside(f"vae/{layer}/MatMul", "MatMul", [t for t in (before, f"vae/{layer}/kernel") if t], line)
+        return inside(f"vae/{layer}/BiasAdd", "BiasAdd", [product, f"vae/{layer}/bias"], line)
+
+    h = dense("enc", "", at(15, "VAE.call", "h = self.enc(x)"))
+    h = inside("vae/enc/Relu", "Relu", [h], at(15, "VAE.call", "h = self.enc(x)"))
     both = at(16, "VAE.call", "mu, lv = self.mu(h), self.lv(h)")
-    mu, lv = dense("mu", h, both, last=True), dense("logvar", h, both, last=True)
+    mu, lv = dense("mu", h, both), dense("logvar", h, both)
     mix = at(17, "VAE.call", "z = mu + tf.exp(0.5 * lv) * tf.random.normal(tf.shape(mu))")
-    half = d.op("vae/mul", "Mul", [lv], DEAD, mix)
-    exp = d.op("vae/Exp", "Exp", [half], DEAD, mix)
-    scaled = d.op("vae/mul_1", "Mul", [exp], DEAD, mix)
-    z = d.op("vae/add", "AddV2", [mu, scaled], DEAD, mix)
-    rec = dense("dec", z, at(18, "VAE.call", "return self.dec(z), mu, lv"), last=True)
+    half = inside("vae/mul", "Mul", [lv], mix)
+    exp = inside("vae/Exp", "Exp", [half], mix)
+    scaled = inside("vae/mul_1", "Mul", [exp], mix)
+    z = inside("vae/add", "AddV2", [mu, scaled], mix)
+    rec = dense("dec", z, at(18, "VAE.call", "return self.dec(z), mu, lv"))
     kl_line = at(27, "total_loss", "kl = -0.5 * tf.reduce_mean(1.0 + lv - mu ** 2 - tf.exp(lv))")
     kl = d.op("kl_sub", "Sub", [mu, lv], LIVE, kl_line)
     kl = d.op("kl_mean", "Mean", [kl], LIVE, kl_line)

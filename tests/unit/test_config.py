@@ -44,7 +44,7 @@ def test_the_nearest_file_with_a_table_counts(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ('[tool.tapetrace]\nformatt = "json"\n', "'formatt' in [tool.tapetrace] of {file} is not a setting, did you mean format?"),
-        ("[tool.tapetrace]\nzzz = 1\n", "the settings are format, mode, detail, color, quick, source"),
+        ("[tool.tapetrace]\nzzz = 1\n", "the settings are format, mode, detail, color, quick, numeric, source"),
         ('[tool.tapetrace]\nformat = "xml"\n', "'format' in [tool.tapetrace] of {file} is 'xml', it can be text, json, sarif, markdown, github"),
         ("[tool.tapetrace]\nformat = [1]\n", "is [1], it can be text"),
         ("[tool.tapetrace]\nquick = 1\n", "'quick' in [tool.tapetrace] of {file} is 1, write true or false"),

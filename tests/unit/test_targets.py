@@ -189,7 +189,7 @@ def test_what_is_the_users_own(module: str, file: str | None, root: str | None) 
 def test_one_sentence_when_there_is_no_such_target(text: str, kind: type[TapetraceError], words: str) -> None:
     with pytest.raises(TapetraceError) as caught:
         load_target(text)
-    assert isinstance(caught.value, kind)
+    assert type(caught.value) is kind
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
@@ -228,8 +228,12 @@ def test_an_import_that_raises_shows_their_traceback_alone(folder: Path, text: s
 
 
 def test_the_frames_of_a_chained_error_are_cut_too(folder: Path) -> None:
-    write(folder, "inner.py", "1 / 0\n")
-    write(folder, "bad.py", "try:\n    import inner\nexcept ZeroDivisionError as error:\n    raise RuntimeError('outer') from error\n")
+    write(folder, "inner.py", "raise OSError\n")
+    write(
+        folder,
+        "bad.py",
+        "import importlib\ntry:\n    importlib.import_module('inner')\nexcept OSError as error:\n    raise RuntimeError from error\n",
+    )
     with pytest.raises(UserCodeRaised) as caught:
         load_target("bad:step")
     assert [line.strip().split(",")[0] for line in caught.value.user_traceback.splitlines() if "File" in line] == [
@@ -237,6 +241,12 @@ def test_the_frames_of_a_chained_error_are_cut_too(folder: Path) -> None:
         f'File "{folder}/inner.py"',
         f'File "{folder}/bad.py"',
     ]
+
+
+def test_a_package_that_misses_its_own_module_shows_where(folder: Path) -> None:
+    write(folder, "lacking/__init__.py", "import lacking.gone\n")
+    with pytest.raises(UserCodeRaised, match=r"No module named 'lacking\.gone' \(.*__init__\.py:1\)"):
+        load_target("lacking.gone:step")
 
 
 class Dataset:

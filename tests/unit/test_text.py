@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tapetrace.model.report import Break, Finding, Report, RootCause
+from tapetrace.model.report import Break, Finding, Report, RootCause, TargetResult
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.text import render_text
 
@@ -124,6 +124,21 @@ def test_each_call_has_its_own_headline_and_root_causes() -> None:
     assert "2 gradient calls · 2 sources" in text
     ok, bad, place = (text.index(t) for t in ("✓ 1 of 1 variable receives gradient", "✗ 1 of 1 variable receives no gradient", "  1  stop_gradient"))
     assert ok < bad < place
+
+
+@pytest.mark.parametrize(
+    ("code", "source_shown", "said"),
+    [
+        ("dg = d_tape.gradient(-d_loss, d.variables)", True, "d_tape.gradient(-d_loss, …)"),
+        ("dg = d_tape.gradient(-d_loss, d.variables)", False, "tape.gradient(Mean_1:0, …)"),
+        ("g = tape.gradient(tf.reduce_sum(loss), w)", True, "tape.gradient(Mean_1:0, …)"),
+        ("a, b = t.gradient(x, w), t.gradient(y, v)", True, "tape.gradient(Mean_1:0, …)"),
+        ("", True, "tape.gradient(Mean_1:0, …)"),
+    ],
+)
+def test_a_call_is_named_as_the_user_wrote_it(code: str, source_shown: bool, said: str) -> None:
+    asked = replace(call(source("w")), location=at(3, code), targets=(TargetResult("Mean_1:0", "Mean_1"),))
+    assert f"samples/step.py:3  {said}\n" in render_text(report(asked), source=source_shown)
 
 
 def test_what_could_not_be_verified_is_said() -> None:

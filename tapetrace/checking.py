@@ -1,0 +1,92 @@
+"""How a check proceeds: trace a graph, fall back to an eager run where that cannot be traced, and follow values that leave TensorFlow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tapetrace.analysis.analyse import analyse
+from tapetrace.analysis.numeric import add_numbers
+from tapetrace.errors import TapetraceError, TraceFailed
+from tapetrace.model.report import Report
+from tapetrace.model.trace import Trace
+
+if TYPE_CHECKING:
+    from tapetrace.capture.steps import Prepared
+
+_SAID_BY_TENSORFLOW_ITSELF = frozenset({"LookupError", "StagingError"})
+_NO_GRADIENTS = "No gradients provided"
+
+
+def check_graph(prepared: Prepared, verify: bool, numeric: bool = False) -> Report:
+    """The answer from one trace of the step, with ``numeric`` also from a run of what was traced.
+
+    Raises `TraceFailed` when it cannot be traced and nothing was seen.
+    """
+    from tapetrace.capture.steps import trace
+
+    return _answer(trace(prepared, verify), numeric)
+
+
+def check_eager(prepared: Prepared, note: str = "") -> Report:
+    """The answer from one eager run of the step, followed through NumPy and Python where values left TensorFlow."""
+    from tapetrace.capture.eager_step import run_step, trace_eagerly
+    from tapetrace.capture.perturbation import find_entries
+    from tapetrace.capture.steps import with_model
+
+    step, args, kwargs = prepared.with_values()
+    run = run_step(step, args, kwargs, prepared.locator)
+    notes = tuple(n for n in (note, *prepared.notes) if n)
+    trace = with_model(prepared, trace_eagerly(run, prepared.name, notes))
+    report = analyse(trace)
+    broken = [
+        value
+        for call, result in zip(trace.calls, report.calls, strict=True)
+        for value, source in zip(run.values_of(call), result.sources, strict=True)
+        if source.verdict.is_broken and source.kind == "variable" and value is not None
+    ]
+    if broken and run.has_entries():
+        entered = find_entries(run, step, args, kwargs, broken, prepared.locator)
+        if entered:
+            report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes, entered)))
+    return report
+
+
+def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Report:
+    """A graph if the step can be traced, otherwise an eager run, which says why."""
+    from tapetrace.capture.steps import trace
+
+    try:
+        traced = trace(prepared, verify)
+    except TraceFailed as failure:
+        return _run_instead(prepared, str(failure), failure)
+    if _may_go_on_eagerly(traced):
+        assert traced.error is not None
+        where = f" at {traced.error.location.place}" if traced.error.location else ""
+        try:
+            report = _run_instead(prepared, f"The step could not be traced to its end: {traced.error.type}{where}", None)
+        except TapetraceError:
+            return _answer(traced, numeric)
+        if report.error is None or len(report.calls) > len(traced.calls):
+            return report
+    return _answer(traced, numeric)
+
+
+def _answer(traced: Trace, numeric: bool) -> Report:
+    report = analyse(traced)
+    return add_numbers(report, traced.experiment) if numeric else report
+
+
+def _run_instead(prepared: Prepared, why: str, failure: TraceFailed | None) -> Report:
+    note = f"{why.rstrip('.')}; so it was run once, eagerly: the report speaks of the branches of that run."
+    try:
+        return check_eager(prepared, note)
+    except TraceFailed:
+        if failure is not None:
+            raise failure from None
+        raise
+
+
+def _may_go_on_eagerly(trace: Trace) -> bool:
+    """Whether the step failed on being a graph, and not on what it computes."""
+    error = trace.error
+    return error is not None and error.type not in _SAID_BY_TENSORFLOW_ITSELF and _NO_GRADIENTS not in error.message

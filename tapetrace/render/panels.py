@@ -1,0 +1,79 @@
+"""What matters to one gradient call, taken out of the graph of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
+from tapetrace.model.locations import Location
+from tapetrace.model.report import RootCause
+from tapetrace.model.words import Cause
+from tapetrace.render.layers import layers_of
+
+_WHOLE_STRETCHES = (Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One gradient call's part of the graph (``call`` None: all of it). Edges are (tail, head, status) by position; every edge goes from a lower to
+    a higher one."""
+
+    call: int | None
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[int, int, Status], ...]
+    layers: tuple[str, ...]
+    """For each node the scope of the Keras layer around it, empty if none."""
+
+    @classmethod
+    def new(cls, graph: ReportGraph, call: int | None, causes: Sequence[RootCause] = ()) -> Panel:
+        found = {n.name: n for n in graph.nodes if call is None or call in n.calls}
+        edges = [e for e in graph.edges if e.tail in found and e.head in found]
+        found = _with_breaks(found, edges, causes)
+        for name in _side_paths(found, edges):
+            del found[name]
+        nodes = tuple(found.values())
+        position = {name: i for i, name in enumerate(found)}
+        kept = [(position[e.tail], position[e.head], e.status) for e in edges if e.tail in position and e.head in position]
+        forward = tuple((a, b, s) for a, b, s in kept if a < b)
+        return cls(call, nodes, forward, tuple(layers_of(nodes, forward)))
+
+
+def _with_breaks(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge], causes: Sequence[RootCause]) -> dict[str, GraphNode]:
+    """Breaks that the picture shows as such, beyond the ops that the report names.
+
+    A source that nobody reads has a root cause although no op breaks anything. And where a stretch of the program ran outside the tape, the report
+    names the first op of each path, but for a person the whole line is the break.
+    """
+    stretches = [c for c in causes if c.cause in _WHOLE_STRETCHES and c.location is not None]
+    shut: dict[str, Cause] = {e.head: e.cause for e in edges if e.status is Status.BREAK and e.cause in _WHOLE_STRETCHES} if stretches else {}
+    drawn: dict[str, GraphNode] = {}
+    for name, n in nodes.items():
+        if n.number and n.status is not Status.BREAK:
+            n = replace(n, status=Status.BREAK)
+        elif n.status is not Status.BREAK and name in shut and n.role is Role.OP:
+            cause = next((c for c in stretches if c.cause is shut[name] and _passes(n.location, c.location)), None)
+            if cause is not None:
+                n = replace(n, status=Status.BREAK, cause=cause.cause, number=cause.number)
+        drawn[name] = n
+    return drawn
+
+
+def _passes(location: Location | None, line: Location | None) -> bool:
+    """Whether the program came through this line to the op."""
+    if location is None or line is None:
+        return False
+    return any((f.file, f.line) == line.key for f in (location.frame, *location.called_from))
+
+
+def _side_paths(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge]) -> list[str]:
+    """Dead ops that only live ones lead to: a comparison beside the loss, say. They keep nothing from any source."""
+    before: dict[str, list[str]] = {}
+    for e in edges:
+        before.setdefault(e.head, []).append(e.tail)
+    beside: dict[str, None] = {}
+    for name, n in nodes.items():
+        is_dead = n.status is Status.DEAD and n.role is Role.OP
+        if is_dead and name in before and all(nodes[t].status in (Status.LIVE, Status.CONDITIONAL) or t in beside for t in before[name]):
+            beside[name] = None
+    return list(beside)

@@ -1,0 +1,649 @@
+"""Numbers of gradients on steps that are small enough to know the answer: what is zero though live, where it is lost, and what is put back."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tapetrace
+from tapetrace.model.report import Report, SourceResult
+from tapetrace.model.words import Cause, Verdict
+
+Step = Callable[..., Any]
+
+
+def run(step: Step, *args: Any, **options: Any) -> Report:
+    return tapetrace.check(step, *args, numeric=True, **options)
+
+
+def first(report: Report, name: str = "") -> SourceResult:
+    return next(s for c in report.calls for s in c.sources if name in s.label)
+
+
+def line(source: SourceResult) -> str:
+    assert source.breaks
+    assert source.breaks[0].location is not None
+    return source.breaks[0].location.code
+
+
+def variable(value: Any, name: str = "w") -> tf.Variable:
+    return tf.Variable(tf.constant(value, tf.float32), name=name)
+
+
+def test_norm_and_counts() -> None:
+    w = variable([3.0, 0.0, -4.0])
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(w)) * x
+        return tape.gradient(loss, w)
+
+    found = first(run(step, tf.constant(0.5)))
+    assert found.verdict is Verdict.CONNECTED
+    assert found.numbers == tapetrace.model.report.Numbers(5.0, 1, 0, 0)
+
+
+def test_rows_of_a_table_that_meet_are_added() -> None:
+    table = variable([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]], "table")
+
+    def step(ids: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table, ids) * tf.constant([[1.0, 0.0], [2.0, 4.0]]))
+        return tape.gradient(loss, table)
+
+    found = first(run(step, tf.constant([1, 1])))
+    assert found.numbers is not None
+    assert found.numbers.norm == 5.0
+
+
+# Zero though live. Each step has a variable `w`, and a piece of the line at which its gradient is lost.
+
+
+def saturated_sigmoid(w: tf.Variable) -> Any:
+    h = w * 1.0
+    p = tf.sigmoid(h + 40.0)
+    return tf.reduce_mean(tf.square(p - 0.5))
+
+
+def saturated_tanh(w: tf.Variable) -> Any:
+    p = tf.tanh(w * 200.0)
+    return tf.reduce_mean(p * 3.0)
+
+
+def dead_relu(w: tf.Variable) -> Any:
+    p = tf.nn.relu(-tf.square(w) - 1.0)
+    return tf.reduce_mean(tf.square(p - 1.0))
+
+
+def clipped(w: tf.Variable) -> Any:
+    p = tf.clip_by_value(w, 10.0, 20.0)
+    return tf.reduce_mean(tf.math.log(p))
+
+
+def softmax_over_one_unit(w: tf.Variable) -> Any:
+    logits = tf.reshape(w, [-1, 1])
+    p = tf.nn.softmax(logits)
+    return tf.reduce_mean(tf.square(p - 0.25))
+
+
+def softmax_summed(w: tf.Variable) -> Any:
+    p = tf.nn.softmax(w * 0.37)
+    return tf.reduce_sum(p) * 4.0
+
+
+def cross_entropy_of_one_class(w: tf.Variable) -> Any:
+    logits = tf.reshape(w, [-1, 1])
+    labels = tf.zeros([2], tf.int32)
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+
+
+def zero_mask(w: tf.Variable) -> Any:
+    h = tf.exp(w)
+    h = h * tf.cast(h > 1000.0, tf.float32)
+    return tf.reduce_mean(tf.square(h - 1.0))
+
+
+def nothing_selected(w: tf.Variable) -> Any:
+    h = tf.exp(w)
+    chosen = tf.boolean_mask(h, h > 1000.0)
+    return tf.reduce_sum(chosen) + 1.0
+
+
+def other_side_of_where(w: tf.Variable) -> Any:
+    h = w * 3.0
+    h = tf.where(h > 1000.0, h, tf.zeros_like(h))
+    return tf.reduce_sum(h)
+
+
+def maximum_with_a_larger_constant(w: tf.Variable) -> Any:
+    h = tf.maximum(w, 50.0)
+    return tf.reduce_sum(h)
+
+
+def hinge_that_is_met(w: tf.Variable) -> Any:
+    margin = 1.0 - 100.0 * w
+    return tf.reduce_mean(tf.maximum(0.0, margin))
+
+
+def squared_at_its_minimum(w: tf.Variable) -> Any:
+    gap = w - tf.identity(tf.stop_gradient(w))
+    return tf.reduce_sum(tf.square(gap))
+
+
+def unit_that_is_normalised_alone(w: tf.Variable) -> Any:
+    h = tf.reshape(w, [2, 1]) * 2.0
+    h = tf.math.l2_normalize(h, axis=1)
+    return tf.reduce_sum(h)
+
+
+ZERO = {
+    saturated_sigmoid: "tf.sigmoid(h + 40.0)",
+    saturated_tanh: "tf.tanh(w * 200.0)",
+    dead_relu: "tf.nn.relu(",
+    clipped: "tf.clip_by_value(",
+    softmax_over_one_unit: "p = tf.nn.softmax(logits)",
+    softmax_summed: "p = tf.nn.softmax(",
+    cross_entropy_of_one_class: "sparse_softmax_cross_entropy_with_logits(",
+    zero_mask: "h = h * tf.cast(h > 1000.0",
+    nothing_selected: "tf.boolean_mask(",
+    other_side_of_where: "tf.where(",
+    maximum_with_a_larger_constant: "tf.maximum(w, 50.0)",
+    hinge_that_is_met: "tf.maximum(0.0, margin)",
+    squared_at_its_minimum: "tf.square(gap)",
+    unit_that_is_normalised_alone: "l2_normalize(h, axis=1)",
+}
+
+
+def asking(loss_of: Step, *variables: tf.Variable) -> Step:
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(*variables)
+        return loss, tape.gradient(loss, list(variables))
+
+    return step
+
+
+@pytest.mark.parametrize("loss_of", ZERO, ids=lambda f: f.__name__)
+def test_zero_though_live(loss_of: Step) -> None:
+    w = variable([1.1, 0.3])
+    found = first(run(asking(loss_of, w)))
+    assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.NUMERICALLY_ZERO)
+    assert ZERO[loss_of] in line(found)
+
+
+def test_one_place_is_one_root_cause() -> None:
+    w, b = variable([[2.0], [3.0]], "w"), variable([100.0], "b")
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            p = tf.nn.relu(-tf.abs(tf.matmul(x, w) + b))
+            loss = tf.reduce_sum(p) + tf.reduce_sum(b)
+        return tape.gradient(loss, [w, b])
+
+    report = run(step, tf.ones([4, 2]))
+    assert [s.verdict for s in report.calls[0].sources] == [Verdict.ZERO, Verdict.CONNECTED]
+    assert [(r.number, r.cause, r.blocks, r.reconnects) for r in report.root_causes] == [(1, Cause.NUMERICALLY_ZERO, ("w",), ("w",))]
+    assert report.calls[0].sources[0].breaks[0].root_cause == 1
+    assert not report.ok
+
+
+def test_paths_that_cancel_break_where_they_part() -> None:
+    mu, sigma = variable(0.4, "mu"), variable(1.5, "sigma")
+
+    def step(noise: Any) -> Any:
+        with tf.GradientTape() as tape:
+            z = mu + sigma * noise
+            log_prob = -tf.square((z - mu) / sigma) / 2.0 - tf.math.log(sigma)
+            loss = tf.reduce_mean(log_prob)
+        return tape.gradient(loss, [mu, sigma])
+
+    report = run(step, tf.constant([0.3, -1.2, 0.7]))
+    mean, spread = report.calls[0].sources
+    assert (mean.verdict, spread.verdict) == (Verdict.ZERO, Verdict.CONNECTED)
+    assert line(mean) == "z = mu + sigma * noise"
+    assert "2 paths" in mean.breaks[0].detail
+
+
+def test_paths_of_an_encoder_that_cancel() -> None:
+    w = variable([[0.4, -0.2]], "w")
+
+    def step(x: Any, noise: Any) -> Any:
+        with tf.GradientTape() as tape:
+            mean = tf.matmul(x, w)
+            z = mean + noise
+            loss = tf.reduce_mean(tf.square(z - mean) + 1.0)
+        return tape.gradient(loss, [w])
+
+    found = first(run(step, tf.ones([3, 1]), tf.constant([[0.3, -1.2]])))
+    assert found.verdict is Verdict.ZERO
+    assert line(found) == "z = mean + noise"
+
+
+def test_bias_before_batch_normalisation() -> None:
+    dense, norm, out = keras.layers.Dense(3, name="dense"), keras.layers.BatchNormalization(name="norm"), keras.layers.Dense(1, name="out")
+    model = keras.Sequential([keras.Input((4,)), dense, norm, keras.layers.ReLU(), out])
+    x = tf.random.stateless_normal([16, 4], [1, 2])
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x, training=True) - 1.0))
+        return tape.gradient(loss, model.trainable_variables)
+
+    report = run(step, x)
+    assert [s.path.partition("/")[2] for s in report.calls[0].sources if s.verdict is Verdict.ZERO] == ["dense/bias"]
+    assert {s.verdict for s in report.calls[0].sources} == {Verdict.ZERO, Verdict.CONNECTED}
+
+
+def test_key_bias_of_attention() -> None:
+    attention = keras.layers.MultiHeadAttention(2, 4, name="attention")
+    x = tf.random.stateless_normal([2, 5, 8], [3, 4])
+    attention(x, x)
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = attention(x, x)
+            loss = tf.reduce_mean(tf.square(h - 1.0))
+        return tape.gradient(loss, attention.trainable_variables)
+
+    report = run(step, x)
+    zero = {s.path: line(s) for s in report.calls[0].sources if s.verdict is Verdict.ZERO}
+    assert zero == {"attention/key/bias": "h = attention(x, x)"}
+    assert len(report.calls[0].sources) == 8
+
+
+def test_what_is_small_is_not_zero() -> None:
+    w, b = variable(2.0, "w"), variable(0.5, "b")
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = 1e9 * tf.square(w) * x + b * 1e-3 + tf.sigmoid(w)
+        return tape.gradient(loss, [w, b])
+
+    assert [s.verdict for s in run(step, tf.constant(1.0)).calls[0].sources] == [Verdict.CONNECTED] * 2
+
+
+def test_a_unit_of_measurement_is_not_saturation() -> None:
+    metres = variable(2.0e8, "metres")
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.square(metres * 1e-8 - 1.0)
+        return tape.gradient(loss, metres)
+
+    assert first(run(step)).verdict is Verdict.CONNECTED
+
+
+# NaN and infinity.
+
+
+def where_with_a_logarithm(w: tf.Variable) -> Any:
+    h = w * 3.0
+    y = tf.math.log(h)
+    return tf.reduce_sum(tf.where(h > 0.0, y, h))
+
+
+def square_root_at_zero(w: tf.Variable) -> Any:
+    h = tf.abs(w)
+    y = tf.sqrt(h)
+    return tf.reduce_sum(y)
+
+
+def norm_at_zero(w: tf.Variable) -> Any:
+    h = w * 3.0
+    return tf.norm(h) + 1.0
+
+
+def root_of_a_negative_number(w: tf.Variable) -> Any:
+    h = tf.exp(w)
+    y = tf.sqrt(h - 10.0)
+    return tf.reduce_mean(y) * 2.0
+
+
+NOT_FINITE = {
+    where_with_a_logarithm: ("y = tf.math.log(h)", "turns"),
+    square_root_at_zero: ("y = tf.sqrt(h)", "the gradient turns Inf here"),
+    norm_at_zero: ("tf.norm(h)", "turns"),
+    root_of_a_negative_number: ("y = tf.sqrt(h - 10.0)", "the value is NaN"),
+}
+
+
+@pytest.mark.parametrize("loss_of", NOT_FINITE, ids=lambda f: f.__name__)
+def test_not_finite(loss_of: Step) -> None:
+    report = run(asking(loss_of, variable([0.0, 0.0])))
+    found = first(report)
+    code, detail = NOT_FINITE[loss_of]
+    assert found.numbers is not None
+    assert found.numbers.nan + found.numbers.inf == 2
+    assert (found.verdict, found.cause) == (Verdict.CONNECTED, Cause.NUMERICALLY_ZERO)
+    assert code in line(found)
+    assert detail in found.breaks[0].detail
+    assert [r.cause for r in report.root_causes] == [Cause.NUMERICALLY_ZERO]
+
+
+# What only a run can decide.
+
+
+def through_python(function: Step, shaped: bool = True) -> tuple[Step, tf.Variable]:
+    w = variable([[1.0, 2.0]], "w")
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = tf.matmul(x, w)
+            h = tf.py_function(function, [h], tf.float32)
+            h = tf.reshape(h, [3, 2]) if shaped else tf.ensure_shape(h, [3, 2])
+            loss = tf.reduce_sum(tf.square(h))
+        return tape.gradient(loss, [w])
+
+    return step, w
+
+
+def test_python_of_tensorflow_ops_is_connected() -> None:
+    step, _ = through_python(lambda h: tf.square(h))
+    report = run(step, tf.ones([3, 1]))
+    found = first(report)
+    assert (found.verdict, found.breaks) == (Verdict.CONNECTED, ())
+    assert found.numbers is not None
+    assert found.numbers.norm == pytest.approx(math.hypot(3 * 4 * 1.0, 3 * 4 * 8.0))
+    assert report.root_causes == ()
+    assert report.ok
+
+
+def test_python_that_stops_gradient_is_zero() -> None:
+    step, _ = through_python(lambda h: tf.stop_gradient(h) + 0.0 * h)
+    report = run(step, tf.ones([3, 1]))
+    found = first(report)
+    assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.PYTHON_FUNCTION)
+    assert "tf.py_function(function" in line(found)
+    assert [(r.cause, r.blocks, r.reconnects) for r in report.root_causes] == [(Cause.PYTHON_FUNCTION, ("w",), ("w",))]
+
+
+def test_python_over_numpy_fails_on_the_way_back() -> None:
+    step, _ = through_python(lambda h: np.square(h.numpy()))
+    report = run(step, tf.ones([3, 1]))
+    found = first(report)
+    assert (found.verdict, found.cause) == (Verdict.ERROR, Cause.PYTHON_FUNCTION)
+    assert "tf.py_function(function" in line(found)
+    assert "fails when it runs" in found.breaks[0].detail
+
+
+def test_a_relu_behind_python_is_the_break() -> None:
+    w = variable([1.0, 2.0], "w")
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            h = tf.py_function(lambda t: tf.square(t), [w * 1.0], tf.float32)
+            h = tf.nn.relu(-1.0 - tf.ensure_shape(h, [2]))
+            loss = tf.reduce_sum(h)
+        return tape.gradient(loss, [w])
+
+    found = first(run(step))
+    assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.NUMERICALLY_ZERO)
+    assert "tf.nn.relu" in line(found)
+
+
+def test_a_branch_that_is_not_taken_stays_conditional() -> None:
+    w, v = variable(2.0, "w"), variable(3.0, "v")
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.cond(x > 0.0, lambda: w * x, lambda: v * x)
+        return tape.gradient(loss, [w, v])
+
+    taken, other = run(step, tf.constant(2.0)).calls[0].sources
+    assert (taken.verdict, other.verdict) == (Verdict.CONDITIONAL, Verdict.CONDITIONAL)
+    assert taken.numbers is not None
+    assert other.numbers is not None
+    assert (taken.numbers.norm, other.numbers.norm) == (2.0, 0.0)
+    assert other.cause is Cause.OTHER_BRANCH
+
+
+# Where the gradient call stands.
+
+
+def test_inside_a_function() -> None:
+    w = variable([1.0, -2.0])
+
+    @tf.function
+    def gradients(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = tf.nn.relu(-tf.square(w * x))
+            loss = tf.reduce_sum(h)
+        return tape.gradient(loss, w)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return gradients(x * 2.0)
+
+    found = first(run(step, tf.constant([1.0, 1.0])))
+    assert found.verdict is Verdict.ZERO
+    assert "tf.nn.relu(" in line(found)
+
+
+def test_lost_inside_a_function_is_told_at_its_call() -> None:
+    w = variable([1.0, -2.0])
+
+    @tf.function
+    def layer(h: Any) -> Any:
+        return tf.nn.relu(-tf.square(h))
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = layer(w * x)
+            loss = tf.reduce_sum(h)
+        return tape.gradient(loss, w)
+
+    found = first(run(step, tf.constant([1.0, 1.0])))
+    assert found.verdict is Verdict.ZERO
+    assert line(found) == "h = layer(w * x)"
+
+
+def test_a_loop_and_its_variable() -> None:
+    w = variable(0.5)
+
+    def step(n: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = w * 1.0
+            for _ in tf.range(n):
+                h = h * w
+            loss = h
+        return tape.gradient(loss, w)
+
+    found = first(run(step, tf.constant(3)))
+    assert found.verdict is Verdict.CONNECTED
+    assert found.numbers is not None
+    assert found.numbers.norm == pytest.approx(4 * 0.5**3)
+
+
+def test_the_second_call_sees_what_the_first_update_wrote() -> None:
+    w = variable(1.0)
+
+    def step() -> Any:
+        for _ in range(2):
+            with tf.GradientTape() as tape:
+                loss = tf.square(w)
+            gradient = tape.gradient(loss, w)
+            w.assign_sub(0.25 * gradient)
+        return gradient
+
+    calls = run(step).calls
+    assert [c.sources[0].numbers.norm for c in calls if c.sources[0].numbers] == [2.0, 1.0]
+    assert w.numpy() == 1.0
+
+
+def test_a_step_that_only_returns_its_loss() -> None:
+    w = variable(3.0)
+
+    def step(x: Any) -> Any:
+        return tf.square(w) * x
+
+    found = first(run(step, tf.constant(2.0)))
+    assert found.numbers is not None
+    assert found.numbers.norm == 12.0
+
+
+def test_jacobian() -> None:
+    w = variable([1.0, 2.0])
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.square(w)
+        return tape.jacobian(y, w)
+
+    found = first(run(step))
+    assert found.numbers is not None
+    assert (found.numbers.norm, found.numbers.zeros) == (pytest.approx(math.sqrt(20.0)), 2)
+
+
+def test_a_compiled_model() -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dense(1, activation=tf.nn.softmax)])
+    model.compile(optimizer="adam", loss="mse")
+    report = run(model, np.ones([5, 3], "float32"), np.zeros([5, 1], "float32"))
+    assert {s.verdict for s in report.calls[0].sources} == {Verdict.ZERO}
+    assert {s.breaks[0].type for s in report.calls[0].sources} == {"Softmax"}
+    assert int(model.optimizer.iterations.numpy()) == 0
+
+
+# Generated values, and failures.
+
+
+def test_specs_are_filled_in_thrice() -> None:
+    w = variable([[1.0], [2.0]])
+
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+        return tape.gradient(loss, w)
+
+    one = run(step, specs=["float32[?,2]", "float32[?,1]"])
+    two = run(step, specs=["float32[?,2]", "float32[?,1]"])
+    found = first(one)
+    assert found.verdict is Verdict.CONNECTED
+    assert found.numbers is not None
+    assert found.numbers.norm > 0.0
+    assert first(two).numbers == found.numbers
+    assert any("3 runs on generated values" in n for n in one.notes)
+
+
+def test_a_step_that_fails_keeps_the_structural_answer() -> None:
+    w = variable([[1.0], [2.0]])
+
+    def step(x: Any, ids: Any) -> Any:
+        with tf.GradientTape() as tape:
+            rows = tf.gather(x, ids + 100)
+            loss = tf.reduce_mean(tf.matmul(rows, w))
+        return tape.gradient(loss, w)
+
+    report = run(step, specs=["float32[?,2]", "int32[?]"])
+    found = first(report)
+    assert (found.verdict, found.numbers) == (Verdict.CONNECTED, None)
+    assert report.ok
+    note = next(n for n in report.notes if "failed" in n)
+    assert "rows = tf.gather(x, ids + 100)" in note
+    assert "--args" in note
+
+
+def test_an_iterator_is_not_consumed() -> None:
+    w = variable(2.0)
+    batches = iter(tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]))
+
+    def step(batches: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = w * next(batches)
+        return tape.gradient(loss, w)
+
+    report = run(step, batches)
+    assert first(report).numbers is None
+    assert any("iterator" in n for n in report.notes)
+    assert next(batches).numpy() == 1.0
+
+
+def test_a_call_that_raises_has_no_numbers() -> None:
+    w = variable([1.0, 2.0])
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.bitcast(tf.bitcast(w, tf.int32), tf.float32)) + tf.reduce_sum(tf.raw_ops.Igammac(a=w, x=w))
+            loss += tf.reduce_sum(tf.image.adjust_contrast(tf.reshape(w, [1, 2, 1]), 0.5))
+        return tape.gradient(loss, w)
+
+    report = run(step)
+    assert first(report).verdict is Verdict.ERROR
+    assert first(report).numbers is None
+
+
+# Nothing is disturbed.
+
+
+def test_nothing_is_disturbed() -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4), keras.layers.BatchNormalization(), keras.layers.Dropout(0.5)])
+    optimizer = keras.optimizers.Adam(0.1)
+    optimizer.build(model.trainable_variables)
+    numbers = tf.random.Generator.from_seed(7)
+    calls: list[int] = []
+
+    def noise(h: Any) -> Any:
+        calls.append(1)
+        numbers.normal([2])
+        return h + np.random.normal() + random.random() + tf.random.normal([])
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            h = model(x, training=True) + numbers.normal([])
+            loss = tf.reduce_mean(tf.ensure_shape(tf.py_function(noise, [h], tf.float32), h.shape))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    def state() -> list[bytes]:
+        held = [*model.variables, *optimizer.variables, numbers.state]
+        return [tf.convert_to_tensor(v).numpy().tobytes() for v in held]
+
+    tf.random.set_seed(5)
+    np.random.seed(6)
+    random.seed(7)
+    tapetrace.check(step, tf.ones([2, 3]))
+    before, python, numpy = state(), random.getstate(), np.random.get_state()[1].tobytes()
+    seed = tapetrace.capture.private.eager_context()._rng.getstate()
+    assert calls == []
+    run(step, tf.ones([2, 3]))
+    assert len(calls) > 0
+    assert state() == before
+    assert (random.getstate(), np.random.get_state()[1].tobytes()) == (python, numpy)
+    assert tapetrace.capture.private.eager_context()._rng.getstate() == seed
+
+
+def test_variables_are_put_back_after_an_error() -> None:
+    w = variable(1.0)
+
+    def step(ids: Any) -> Any:
+        w.assign_add(1.0)
+        with tf.GradientTape() as tape:
+            loss = w * tf.gather(tf.ones([2]), ids)
+        return tape.gradient(loss, w)
+
+    report = run(step, tf.constant(9))
+    assert any("failed" in n for n in report.notes)
+    assert w.numpy() == 1.0
+
+
+def test_without_numeric_there_are_no_numbers() -> None:
+    w = variable([1.0])
+    report = tapetrace.check(asking(dead_relu, w))
+    assert (first(report).verdict, first(report).numbers) == (Verdict.CONNECTED, None)
+
+
+def test_the_drawing_shows_the_break() -> None:
+    w = variable([1.0, 2.0])
+    report = run(asking(dead_relu, w))
+    status = {name: data["status"] for name, data in report.graph.nodes(data=True)}
+    causes = {data["cause"] for _, data in report.graph.nodes(data=True)}
+    assert status["w"] == "dead"
+    assert status[first(report).breaks[0].op] == "break"
+    assert causes == {None, "numerically_zero"}

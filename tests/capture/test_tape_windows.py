@@ -1,0 +1,363 @@
+"""What a tape records: its windows, stop_recording and reset, and tapes that cross the borders of functions, branches and loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from tests.capture.cases import Case, Cases
+
+CASES = case = Cases()
+X = tf.constant([0.3, -0.7, 1.2])
+
+
+@case("none connected")
+def before_the_tape() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        hidden = w * x
+        with tf.GradientTape() as tape:
+            y = hidden * v
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none none")
+def after_the_tape() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            hidden = w * x
+        y = hidden * v
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("connected connected")
+def entered_twice() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        tape = tf.GradientTape()
+        with tape:
+            hidden = w * x
+        with tape:
+            y = hidden * v
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none connected")
+def between_two_entries() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        tape = tf.GradientTape()
+        with tape:
+            hidden = w * x
+        hidden = tf.sin(hidden)
+        with tape:
+            y = hidden * v
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none connected")
+def stopped() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            hidden = v * x
+            with tape.stop_recording():
+                factor = tf.exp(w)
+            y = hidden * factor
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none connected | connected none")
+def gradient_asked_while_stopped() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            hidden = v * x
+            with tape.stop_recording():
+                first = tape.gradient(hidden, [w, v])
+            y = w * x
+        return first, tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none connected")
+def reset() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            hidden = w * x
+            tape.reset()
+            y = hidden * v
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("none connected")
+def reset_forgets_what_was_watched() -> Any:
+    v = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tape.reset()
+            y = x * v
+        return tape.gradient(y, [x, v])
+
+    return step, (X,)
+
+
+@case("connected")
+def asked_inside_the_tape() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = w * x
+            return tape.gradient(y, w)
+
+    return step, (X,)
+
+
+@case("connected | connected")
+def persistent_asked_inside_for_a_second_derivative() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            y = w**3 * x
+            first = tape.gradient(y, w)
+        return tape.gradient(first, w)
+
+    return step, (X,)
+
+
+@case("connected none")
+def opened_outside_asked_in_a_branch() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.sin(w * x) + tf.stop_gradient(v)
+
+        def asking() -> Any:
+            dw, dv = tape.gradient(y, [w, v])
+            return dw if dv is None else dv
+
+        return tf.cond(x[0] > -9.0, asking, lambda: x)
+
+    return step, (X,)
+
+
+@case("connected none")
+def opened_outside_asked_in_a_function() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            y = tf.sin(w * x) + tf.stop_gradient(v)
+
+        @tf.function
+        def asking() -> Any:
+            return tape.gradient(y, [w, v])
+
+        return asking()
+
+    return step, (X,)
+
+
+@case("connected none")
+def opened_outside_recording_in_a_branch() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.cond(x[0] > -9.0, lambda: tf.sin(w * x), lambda: tf.exp(w * x) + tf.stop_gradient(v))
+        return tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("connected none")
+def everything_inside_a_branch() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        result = x
+        if tf.reduce_sum(x) > -99.0:
+            with tf.GradientTape() as tape:
+                y = tf.sin(w * x)
+            dw, dv = tape.gradient(y, [w, v])
+            result = dw if dv is None else dv
+        return result
+
+    return step, (X,)
+
+
+@case("connected none")
+def everything_inside_a_loop() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        total = x
+        for _ in tf.range(3):
+            with tf.GradientTape() as tape:
+                y = tf.sin(w * total)
+            dw, dv = tape.gradient(y, [w, v])
+            total = total + (dw if dv is None else dv)
+        return total
+
+    return step, (X,)
+
+
+@case("connected")
+def everything_inside_a_loop_with_a_new_name() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        for _ in tf.range(3):
+            with tf.GradientTape() as tape:
+                y = tf.sin(w * x)
+            found = tape.gradient(y, w)
+        return found
+
+    return step, (X,)
+
+
+@case("none connected")
+def hidden_before_the_loop_tape_inside() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        hidden = tf.sin(w * x)
+        total = x
+        for _ in tf.range(2):
+            with tf.GradientTape() as tape:
+                y = v * hidden * total
+            dw, dv = tape.gradient(y, [w, v])
+            total = total + (dv if dw is None else dw)
+        return total
+
+    return step, (X,)
+
+
+@case("connected none")
+def everything_inside_a_while() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        total, i = x, 0
+        while tf.reduce_sum(total) < 1e6 and i < 3:
+            with tf.GradientTape() as tape:
+                y = tf.sin(w * total)
+            dw, dv = tape.gradient(y, [w, v])
+            total = total + (dw if dv is None else dv)
+            i += 1
+        return total
+
+    return step, (X,)
+
+
+@case("connected | none connected")
+def used_tape_entered_again() -> Any:
+    w, v = tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        tape = tf.GradientTape()
+        with tape:
+            hidden = w * x
+        first = tape.gradient(hidden, w)
+        with tape:
+            y = hidden * v
+        return first, tape.gradient(y, [w, v])
+
+    return step, (X,)
+
+
+@case("connected")
+def tape_around_a_function_opened_by_hand() -> Any:
+    w = tf.Variable(X)
+
+    @tf.function
+    def layer(x: tf.Tensor) -> tf.Tensor:
+        return tf.sin(w * x)
+
+    def step(x: tf.Tensor) -> Any:
+        tape = tf.GradientTape()
+        tape.__enter__()
+        y = layer(x)
+        tape.__exit__(None, None, None)
+        return tape.gradient(y, w)
+
+    return step, (X,)
+
+
+@case("none | connected")
+def inner_tape_of_a_meta_step() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(tf.stop_gradient(w) * x)
+        missing = inner.gradient(y, w)
+        with tf.GradientTape() as outer:
+            z = tf.reduce_sum(w * w) if missing is None else tf.reduce_sum(missing)
+        return outer.gradient(z, w)
+
+    return step, (X,)
+
+
+@case("connected | none")
+def update_of_a_meta_step_outside_the_outer_tape() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(w**3 * x)
+        fast = w - 0.1 * inner.gradient(y, w)
+        with tf.GradientTape() as outer:
+            z = tf.reduce_sum(fast**2)
+        return outer.gradient(z, w)
+
+    return step, (X,)
+
+
+@case("connected | connected")
+def update_of_a_meta_step_inside_the_outer_tape() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.reduce_sum(w**3 * x)
+            fast = w - 0.1 * inner.gradient(y, w)
+            z = tf.reduce_sum(fast**2)
+        return outer.gradient(z, w)
+
+    return step, (X,)
+
+
+@pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)
+def test_agrees_with_tensorflow(one: Case) -> None:
+    one.check()

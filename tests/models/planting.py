@@ -1,0 +1,222 @@
+"""Breaks planted into a network, one for each cause, and which variables they cut off by construction.
+
+Nothing of Keras is edited: a network is cloned, and one layer, which applies a function below, is put behind the layer that was chosen. Each
+function cuts the gradient on one line, marked ``planted``; what a tape did not record is located in the function that opened the tape.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tapetrace.model.words import Cause, Verdict
+
+TAPES: list[tf.GradientTape] = []
+"""The tape of the step that is being traced, for a function that stops it."""
+
+
+@dataclass(frozen=True)
+class Plant:
+    """``cut`` takes a float tensor and gives back one of its shape. ``types``: of the op that is the break; empty: any."""
+
+    name: str
+    cut: Callable[[Any], Any]
+    cause: Cause
+    types: frozenset[str]
+    verdict: Verdict
+    accepts: Callable[[tuple[int, ...]], bool] = lambda shape: True
+
+    def place(self, step: Callable[..., Any], of_function: str = "") -> tuple[str, int]:
+        """File and line where the report should point, for a cut in ``step``, whose line that calls ``of_function`` is marked as well."""
+        if self.cause is Cause.RECORDING_STOPPED:
+            return marked_line(step, f"calls {of_function}".strip())
+        return marked_line(self.cut, "planted")
+
+
+def marked_line(function: Any, mark: str) -> tuple[str, int]:
+    """The file, and the number of the line in the source of ``function`` that ends in the comment ``mark``."""
+    lines, first = inspect.getsourcelines(inspect.unwrap(function))
+    (offset,) = [i for i, line in enumerate(lines) if line.rstrip().endswith(f"# {mark}")]
+    return inspect.getsourcefile(inspect.unwrap(function)) or "", first + offset
+
+
+def stop(x: Any) -> Any:
+    return tf.stop_gradient(x)  # planted
+
+
+def round_off(x: Any) -> Any:
+    return tf.round(x * 4.0) / 4.0  # planted
+
+
+def sign(x: Any) -> Any:
+    return tf.sign(x)  # planted
+
+
+def to_int_and_back(x: Any) -> Any:
+    whole = tf.cast(x * 10.0, tf.int32)  # planted
+    return tf.cast(whole, x.dtype)
+
+
+def hard_choice(x: Any) -> Any:
+    best = tf.argmax(x, axis=-1)  # planted
+    return tf.one_hot(best, x.shape[-1], dtype=x.dtype)
+
+
+def through_numpy(x: Any) -> Any:
+    y = tf.numpy_function(np.tanh, [x], tf.float32)  # planted
+    return tf.ensure_shape(y, x.shape)
+
+
+def through_python(x: Any) -> Any:
+    y = tf.py_function(tf.tanh, [x], tf.float32)  # planted
+    return tf.ensure_shape(y, x.shape)
+
+
+def contrast(x: Any) -> Any:
+    return tf.image.adjust_contrast(x, 1.5)  # planted
+
+
+def snapshot(x: Any) -> Any:
+    return tf.raw_ops.Snapshot(input=x)  # planted
+
+
+def from_hsv(x: Any) -> Any:
+    rgb = tf.image.hsv_to_rgb(tf.sigmoid(x[..., :3]))  # planted
+    grey = tf.reduce_mean(rgb, axis=-1, keepdims=True)
+    return tf.tile(grey, [1] * (len(x.shape) - 1) + [x.shape[-1]])
+
+
+@tf.custom_gradient
+def _without_gradient(x: Any) -> Any:
+    return x * 1.0, lambda dy: None
+
+
+@tf.custom_gradient
+def _with_zeros(x: Any) -> Any:
+    return x * 1.0, lambda dy: tf.zeros_like(dy)
+
+
+def custom_none(x: Any) -> Any:
+    return _without_gradient(x)  # planted
+
+
+def custom_zero(x: Any) -> Any:
+    return _with_zeros(x)  # planted
+
+
+def stop_recording(x: Any) -> Any:
+    with TAPES[-1].stop_recording():
+        return tf.tanh(x)
+
+
+def reduce_dataset(x: Any) -> Any:
+    return tf.data.Dataset.from_tensors(x).reduce(tf.zeros(x.shape), tf.add)  # planted
+
+
+def write_and_read(memory: tf.Variable) -> Callable[[Any], Any]:
+    def through_variable(x: Any) -> Any:
+        memory.assign(x)  # planted
+        return memory.read_value()
+
+    return through_variable
+
+
+def _has_colours(shape: tuple[int, ...]) -> bool:
+    return shape[-1] >= 3
+
+
+def _plant(name: str, cut: Any, cause: Cause, types: str, verdict: Verdict = Verdict.NONE, accepts: Any = lambda shape: True) -> Plant:
+    return Plant(name, cut, cause, frozenset(types.split()), verdict, accepts)
+
+
+PLANTS = {
+    p.name: p
+    for p in (
+        _plant("stop_gradient", stop, Cause.STOP_GRADIENT, "StopGradient"),
+        _plant("round", round_off, Cause.GRADIENT_IS_NONE, "Round"),
+        _plant("sign", sign, Cause.GRADIENT_IS_ZERO, "Sign", Verdict.ZERO),
+        _plant("int_cast", to_int_and_back, Cause.NON_FLOAT, "Cast"),
+        _plant("argmax", hard_choice, Cause.NON_FLOAT, "ArgMax"),
+        _plant("numpy_function", through_numpy, Cause.PYTHON_FUNCTION, "PyFunc"),
+        _plant("py_function", through_python, Cause.PYTHON_FUNCTION, "EagerPyFunc", Verdict.OPAQUE),
+        _plant("contrast", contrast, Cause.NO_GRADIENT_REGISTERED, "AdjustContrastv2", Verdict.ERROR, lambda shape: len(shape) == 4),
+        _plant("snapshot", snapshot, Cause.NO_GRADIENT_REGISTERED, "Snapshot", Verdict.ERROR),
+        _plant("hsv", from_hsv, Cause.NOT_DIFFERENTIABLE, "HSVToRGB", accepts=_has_colours),
+        _plant("custom_none", custom_none, Cause.CUSTOM_GRADIENT, "IdentityN"),
+        _plant("custom_zero", custom_zero, Cause.CUSTOM_GRADIENT, "IdentityN", Verdict.ZERO),
+        _plant("stop_recording", stop_recording, Cause.RECORDING_STOPPED, "Tanh"),
+        _plant("dataset", reduce_dataset, Cause.DATASET, "TensorDataset ReduceDataset"),
+    )
+}
+
+
+def variable_plant(shape: Iterable[int]) -> Plant:
+    """The value is written into a variable and read back from it."""
+    memory = tf.Variable(tf.zeros(list(shape)), trainable=False, name="memory")
+    return _plant("variable", write_and_read(memory), Cause.VARIABLE_WRITE, "AssignVariableOp")
+
+
+@keras.saving.register_keras_serializable()
+class Planted(keras.layers.Layer):
+    """A layer that applies a function to its one input."""
+
+    def __init__(self, cut: Callable[[Any], Any]) -> None:
+        super().__init__(name=f"planted_{cut.__name__}")
+        self.cut = cut
+
+    def call(self, x: Any) -> Any:
+        return self.cut(x)
+
+    def compute_output_shape(self, shape: Any) -> Any:
+        return shape
+
+
+def plant_behind(model: keras.Model, cuts: dict[str, Callable[[Any], Any]]) -> keras.Model:
+    """A copy of a functional model in which the output of each layer named in ``cuts`` goes through its function first."""
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        output = layer(*args, **kwargs)
+        return Planted(cuts[layer.name])(output) if layer.name in cuts else output
+
+    return keras.models.clone_model(model, call_function=call)
+
+
+def places(model: keras.Model) -> list[int]:
+    """The layers, by their place in ``model.layers``, behind which something can be planted so that it cuts off at least one variable."""
+    found = []
+    for place, layer in enumerate(model.layers):
+        output = layer.output if not isinstance(layer, keras.layers.InputLayer) else None
+        if isinstance(output, keras.KerasTensor) and "float" in output.dtype and cut_off(model, layer):
+            found.append(place)
+    return found
+
+
+def cut_off(model: keras.Model, cut: Any) -> list[str]:
+    """Paths of the trainable variables from which every way to the output leads through the layer ``cut``."""
+    alive = _reaching(model, model.outputs, without=cut)
+    return [v.path for layer in model.layers if layer not in alive for v in layer.trainable_variables]
+
+
+def cuts_everything(model: keras.Model, cut: Any) -> bool:
+    """Whether every way from the input to the output leads through the layer ``cut``."""
+    alive = _reaching(model, model.outputs, without=cut)
+    return not any(isinstance(layer, keras.layers.InputLayer) for layer in alive)
+
+
+def _reaching(model: keras.Model, ends: Iterable[Any], without: Any) -> set[Any]:
+    """The layers that lead to ``ends`` without going through ``without``."""
+    found: set[Any] = set()
+    waiting = list(ends)
+    while waiting:
+        layer = waiting.pop()._keras_history.operation
+        if layer is without or layer in found:
+            continue
+        found.add(layer)
+        waiting += layer._inbound_nodes[-1].input_tensors
+    return found
