@@ -9,6 +9,7 @@ from typing import Any
 from tapetrace.capture.variables import handle_of, is_variable
 
 _DEPTH = 4
+_LIBRARIES = frozenset({"tensorflow", "keras", "numpy", "builtins", "tensorflow_probability"})
 
 
 def referred_handles(function: Any) -> set[int]:
@@ -79,4 +80,4 @@ def _names(code: CodeType) -> set[str]:
 def _is_plain_object(value: Any) -> bool:
     """An instance of a class of the user's, whose attributes may hold models."""
     module = type(value).__module__.partition(".")[0]
-    return hasattr(value, "__dict__") and module not in ("tensorflow", "keras", "numpy", "builtins", "tensorflow_probability") and not isinstance(value, type)
+    return hasattr(value, "__dict__") and module not in _LIBRARIES and not isinstance(value, type)

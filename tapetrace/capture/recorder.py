@@ -6,7 +6,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.missing_gradients import MissingGradients
 from tapetrace.capture.patches import Patches
+from tapetrace.capture.quick import idle_optimizers, zeros_for
 from tapetrace.capture.snapshot import Snapshots
 from tapetrace.capture.tapes import TapeRecord, graph_counts
 from tapetrace.model.locations import Location
@@ -83,6 +84,8 @@ class Recorder:
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
             self._fresh.install(patches)
+            if not self.verify:
+                idle_optimizers(patches, self._is_observed)
             yield self
 
     def _is_ours(self) -> bool:
@@ -232,13 +235,28 @@ class Recorder:
     def _watched(self, record: TapeRecord) -> list[tuple[Any, int]]:
         key = self.clock_key()
         found = [(t, counts.get(key, 0)) for t, counts in record.watched]
-        try:
+        with suppress(RuntimeError):  # a used tape has let go of them
             found += [(v, 0) for v in record.tape.watched_variables()]
-        except RuntimeError:  # a used tape has let go of them
-            pass
         return found
 
+    def _is_observed(self, tape: Any = None) -> bool:
+        """Whether a tape, other than the one given, is recording now."""
+        return any(r.is_open and r.tape is not tape for r in self._tapes.values())
+
+    def _leave_out(self, call: CallRecord, sources: Any, tape: Any) -> Any:
+        """Hand zeros back without building the backward pass; a tape that answers once has answered."""
+        call.made = False
+        if tape is not None and not tape._persistent:
+            if tape._recording:
+                tape._pop_tape()
+            tape._watched_variables, tape._tape = tape._tape.watched_variables(), None
+        gradients = zeros_for(sources)
+        self.close_call(call)
+        return gradients
+
     def _perform(self, call: CallRecord, sources: Any, ask: Callable[[], Any], tape: Any) -> Any:
+        if not self.verify and call.kind in ("gradient", "gradients") and not self._is_observed(tape):
+            return self._leave_out(call, sources, tape)
         self._inside += 1
         self.missing.is_in_call = True
         lacking_before = len(self.missing.met)
