@@ -116,7 +116,7 @@ def render_text(report: Report, format: str = "text", *, color: bool = False, wi
     if format == "json":
         from tapetrace.model.encoding import report_to_json
 
-        return report_to_json(report)
+        return report_to_json(report, source=source)
     if format == "sarif":
         from tapetrace.render.sarif import render_sarif
 

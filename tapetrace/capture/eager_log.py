@@ -82,11 +82,10 @@ class EagerLog:
         """The same; a tensor that is met for the first time becomes a leaf."""
         return self.ref(tensor) or self._leaf(tensor)
 
-    def _saw(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
+    def _saw(self, op: str | bytes, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         if graph is not None:
             return
-        if isinstance(op_type, bytes):  # the name of a function
-            op_type = op_type.decode()
+        op_type = op.decode() if isinstance(op, bytes) else op  # TensorFlow says either
         refs = tuple(self.ref_or_leaf(t) for t in inputs)
         values = {i: self._numpy(t) for i, t in enumerate(inputs) if t.dtype.is_integer and t.shape.num_elements() <= SMALL}
         stack = private.tf_stack.extract_stack()

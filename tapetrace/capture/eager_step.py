@@ -93,7 +93,7 @@ def _seed() -> None:
 
 def _eager(step: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of a ``tf.function``: only that can be run op by op."""
-    return step.python_function if isinstance(step, private.Function) else step  # type: ignore[attr-defined, no-any-return]
+    return step.python_function if isinstance(step, private.Function) else step
 
 
 def trace_eagerly(run: EagerRun, target: str, notes: tuple[str, ...] = (), entered: Mapping[int, Hidden] | None = None) -> Trace:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tapetrace.capture.norms import NORM, SIZE, as_tensor, statistics_of
+from tapetrace.capture.norms import as_tensor, norms_of
 from tapetrace.capture.private import is_trainable
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.values import is_tensor, tensor_of
@@ -44,8 +44,8 @@ class FlowMeter:
 
     @staticmethod
     def reduce(values: list[Any]) -> Any:
-        """Norms and counts of the tensors."""
-        return statistics_of(values)
+        """Norms and sizes of the tensors."""
+        return norms_of(values)
 
     def flow(self, found: Any) -> Flow:
         """What the reduced tensors say."""
@@ -54,12 +54,12 @@ class FlowMeter:
         edges = 2 * count + len(self._edges)
         values, gradients, contributions, handles = rows[:count], rows[count : 2 * count], rows[2 * count : edges], rows[edges:]
         tensors = {
-            key: TensorNumbers(float(g[NORM]), float(v[NORM]), int(v[SIZE]), _precision(self._dtypes[key]))
+            key: TensorNumbers(float(g[0]), float(v[0]), int(v[1]), _precision(self._dtypes[key]))
             for key, v, g in zip(self._keys, values, gradients, strict=True)
         }
         for (key, gradient), row in zip(self._handles.items(), handles, strict=True):
-            tensors[key] = TensorNumbers(float(row[NORM]), 0.0, int(row[SIZE]), _precision(gradient.dtype))
-        norms = {edge: float(row[NORM]) for edge, row in zip(self._edges, contributions, strict=True)}
+            tensors[key] = TensorNumbers(float(row[0]), 0.0, int(row[1]), _precision(gradient.dtype))
+        norms = {edge: float(row[0]) for edge, row in zip(self._edges, contributions, strict=True)}
         return Flow(
             tuple(self._flow_op(op, tensors, norms) for op in self._ops),
             tensors,

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -66,6 +67,9 @@ class History:
         while self._undo:
             self._undo.pop()()
 
+    def _forget(self, key: int, gone: Any) -> None:
+        self._past.pop(key, None)
+
     def _wrap_variable(self, original: Callable[..., Any]) -> Callable[..., Any]:
         from tapetrace.capture import private
 
@@ -106,7 +110,7 @@ class History:
         stack = private.tf_stack.extract_stack()
         for t in outputs:
             key = id(t)
-            self._past[key] = Past(weakref.ref(t, lambda _, key=key: self._past.pop(key, None)), frozenset(handles), stack)
+            self._past[key] = Past(weakref.ref(t, partial(self._forget, key)), frozenset(handles), stack)
 
 
 class _Finder(MetaPathFinder):

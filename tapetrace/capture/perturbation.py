@@ -74,7 +74,7 @@ def _entries(run: EagerRun, locator: Locator) -> dict[tuple[Any, ...], int]:
         place = locator.locate(stack) if stack else None
         key = (op_type.rstrip("0123456789"), i, place.key if place else None)
         turns[key] = turns.get(key, 0) + 1
-        found[(*key, turns[key])] = p
+        found[key + (turns[key],)] = p
     return found
 
 

@@ -109,11 +109,11 @@ class Snapshots:
                 watched.calls.append(len(watched.ops))
             watched.position[op.name] = len(watched.ops)
             watched.ops.append(drafted)
-        position = dict(watched.position)
+        positions = dict(watched.position)
         key = f"{watched.key}@{len(self.drafts)}"
         draft = Draft(
-            key, watched.key, graph, tuple(watched.ops), position, dict(watched.backward),
-            _refs(position, graph.inputs), _refs(position, graph.outputs), tuple(graph.captures), outer,
+            key, watched.key, graph, tuple(watched.ops), positions, dict(watched.backward),
+            _refs(positions, graph.inputs), _refs(positions, graph.outputs), tuple(graph.captures), outer,
         )  # fmt: skip
         self.drafts[key] = draft
         return draft

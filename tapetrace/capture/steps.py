@@ -94,7 +94,7 @@ def _tensor_spec(spec: Spec) -> tf.TensorSpec:
 
 def _check_arguments(step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise `UsageError` when the step cannot be called with these arguments."""
-    if isinstance(step, private.Function) and step.input_signature is not None and not args and not kwargs:  # type: ignore[attr-defined]
+    if isinstance(step, private.Function) and step.input_signature is not None and not args and not kwargs:
         return
     try:
         signature = inspect.signature(getattr(step, "python_function", step))

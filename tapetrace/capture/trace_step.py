@@ -61,7 +61,7 @@ def trace_step(
 def _traceable(step: Callable[..., Any]) -> Any:
     """A tf.function that has not been traced; a ``tf.function`` of the user's is cloned with its options."""
     if isinstance(step, private.Function):
-        return step._clone(None)  # type: ignore[attr-defined]
+        return step._clone(None)
     return tf.function(step)
 
 

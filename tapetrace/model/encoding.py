@@ -47,9 +47,11 @@ def report_to_dict(report: Report) -> dict[str, Any]:
     }
 
 
-def report_to_json(report: Report) -> str:
-    """The report as JSON text: indented, the graph with one node or edge a line."""
+def report_to_json(report: Report, *, source: bool = True) -> str:
+    """The report as JSON text: indented, the graph with one node or edge a line. ``source=False`` leaves lines of code empty."""
     data = report_to_dict(report)
+    if not source:
+        data = _without_code(data)
     graph = data.pop("graph")
     lists = ",\n".join(f'    "{key}": [{_one_a_line(items)}]' for key, items in graph.items())
     whole = f'{_dump(data, indent=2)[:-2]},\n  "graph": {{\n{lists}\n  }}\n}}\n'
@@ -64,6 +66,12 @@ def report_from_json(text: str) -> Report:
         reason = "it is nested too deep" if isinstance(e, RecursionError) else str(e)
         raise ReportError(f"this is not JSON ({reason}): give a file that `tapetrace check … -o report.json` wrote") from None
     return report_from_dict(data)
+
+
+def _without_code(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: "" if key == "code" else _without_code(value) for key, value in data.items()}
+    return [_without_code(item) for item in data] if isinstance(data, list) else data
 
 
 def _dump(data: object, indent: int | None = None) -> str:
