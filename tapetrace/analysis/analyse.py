@@ -80,13 +80,17 @@ def _source_result(connection: Connection, answer: Answer) -> SourceResult:
 
 
 def _not_asked(trace: Trace, connections: list[Connection]) -> tuple[Finding, ...]:
-    """Trainable variables that a target depends on and that are in no call's sources."""
+    """Trainable variables that a target depends on and that are in no call's sources.
+
+    A call that asks for tensors only (an adversarial image, a derivative by the inputs) trains nothing, and misses no variable.
+    """
     asked = {(c.call.body, s.ref) for c in connections for s in c.call.sources}
+    training = [c for c in connections if any(s.kind == "variable" for s in c.call.sources)]
     found = []
     for variable in trace.variables:
         if any((body, ref) in asked for body, ref in variable.refs):
             continue
-        tensors = ((c, c.flat.tensor(body, ref)) for c in connections for body, ref in variable.refs if body == c.call.body)
+        tensors = ((c, c.flat.tensor(body, ref)) for c in training for body, ref in variable.refs if body == c.call.body)
         if any(t is not None and t in c.live.possible and c.is_tracked(t) for c, t in tensors):
             found.append(Finding(variable.name, variable.path, variable.made_at))
     return tuple(found)

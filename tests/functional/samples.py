@@ -86,7 +86,6 @@ EXPECT = (
 
 NOT_ASKED = {
     "contrastive": ("temperature",),
-    "adversarial": ("victim/conv/kernel", "victim/conv/bias", "victim/logits/kernel", "victim/logits/bias"),
 }
 """Paths of the trainable variables that are live and in no call's sources."""
 
