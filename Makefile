@@ -18,7 +18,10 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Their docstrings hold examples, run with the pure tests.
 PURE := tapetrace/model tapetrace/analysis tapetrace/render $(wildcard tapetrace/specs.py tapetrace/targets.py tapetrace/config.py)
 
-.PHONY: help demo test lint docs bench samples constraints clean
+N ?= 200
+SEED ?= 1
+
+.PHONY: help demo test browser lint docs bench mutants samples constraints clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -43,6 +46,10 @@ $(VENV)/.made-docs: $(VENV)/.made-test
 	@$(PIP) --group docs
 	@touch $@
 
+$(VENV)/.made-browser: $(VENV)/.made-test
+	@$(PIP) --group browser
+	@touch $@
+
 ## make demo          check a MobileNetV2 training step with a planted fault: text here, pictures in .demo/
 demo: $(VENV)/.made-test
 	@mkdir -p .demo
@@ -55,6 +62,10 @@ demo: $(VENV)/.made-test
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -q --doctest-modules tests/unit $(PURE)
 	$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/browser tests
+
+## make browser       the HTML page in a headless Chromium, which has to be there (apt-get install chromium chromium-driver)
+browser: $(VENV)/.made-browser
+	$(BIN)/python -m pytest -q tests/browser
 
 ## make lint          ruff, mypy --strict, import-linter
 lint: $(VENV)/.made-lint
@@ -70,6 +81,11 @@ docs: $(VENV)/.made-docs
 ## make bench         how long a check takes, against tracing alone
 bench: $(VENV)/.made-test
 	$(BIN)/python bench/check.py
+	$(BIN)/python bench/trace_overhead.py
+
+## make mutants N=200 SEED=1   plant N breaks at random in real networks and compare the reports with what was planted
+mutants: $(VENV)/.made-test
+	$(BIN)/python -m tests.models.mutants --count $(N) --seed $(SEED)
 
 ## make samples       write samples/expected/ anew from what tapetrace says now
 samples: $(VENV)/.made-test
@@ -79,7 +95,7 @@ samples: $(VENV)/.made-test
 constraints: $(VENV)/.made-lint
 	$(PIP) uv
 	{ sed -n '/^#/p' constraints.txt; \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --all-extras --group test --group lint --group docs --group build \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --all-extras --group test --group browser --group lint --group docs --group build \
 	  --no-annotate --no-header --no-emit-index-url --no-emit-find-links --allow-unsafe pyproject.toml; } > constraints.new
 	mv constraints.new constraints.txt
 

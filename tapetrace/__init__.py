@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tapetrace.model.report import SourceResult as SourceResult
     from tapetrace.model.words import Cause as Cause
     from tapetrace.model.words import Verdict as Verdict
+    from tapetrace.watching import watch as watch
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ _WHERE = {
     "SourceResult": "tapetrace.model.report",
     "Cause": "tapetrace.model.words",
     "Verdict": "tapetrace.model.words",
+    "watch": "tapetrace.watching",
 }
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "assert_connected",
     "check",
     "load",
+    "watch",
 ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ def check(
     verify: bool = True,
     numeric: bool = False,
     target: str = "",
+    frozen: Sequence[str] = (),
     **kwargs: Any,
 ) -> Report:
     """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?
@@ -33,6 +35,9 @@ def check(
 
     ``numeric=True`` also runs what was traced, once on the arguments or three times on generated ones, and says what the gradients were as numbers:
     a live gradient that is zero then is ``zero`` (`tapetrace.analysis.numeric`). Variables and random number generators are put back.
+
+    ``frozen`` are patterns of paths (``"critic/*"``) that should get no gradient: one that gets some is in ``report.unexpected`` and the report is
+    not ``ok``, one that gets none is as it should be.
 
     Raises `tapetrace.TapetraceError` when there is no answer: the target cannot be found, the arguments do not fit, the step makes no gradient
     call and returns no loss, TensorFlow is missing or too old.
@@ -53,16 +58,46 @@ def check(
     from tapetrace.capture.environment import require_tensorflow
 
     require_tensorflow()
+    from tapetrace.analysis.frozen import apply_frozen
     from tapetrace.analysis.numeric import add_numbers
+    from tapetrace.capture.observer import observer
     from tapetrace.capture.steps import prepare
     from tapetrace.checking import check_auto, check_eager, check_graph
 
-    prepared = prepare(step, args, kwargs, specs=specs, target=target)
-    if mode == "eager":
-        report = check_eager(prepared)
-    else:
-        report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric, numeric)
-    return add_numbers(report, None) if numeric and report.mode == "eager" else report
+    with observer.paused():  # a `watch` around this must not take the step for the user's training
+        prepared = prepare(step, args, kwargs, specs=specs, target=target)
+        if mode == "eager":
+            report = check_eager(prepared)
+        else:
+            report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric, numeric)
+        if numeric and report.mode == "eager":
+            report = add_numbers(report, None)
+    return apply_frozen(report, _patterns(frozen))
+
+
+def check_each(step: Any, sets: Sequence[tuple[Sequence[Any], Mapping[str, Any]]], *, target: str, **options: Any) -> Report:
+    """One report of a step that is checked with several sets of positional and keyword arguments; ``options`` are those of `check`.
+
+    Sources that are connected with some of them and not with others are in ``report.intermittent``.
+    """
+    if len(sets) == 1:
+        return check(step, *sets[0][0], target=target, **sets[0][1], **options)
+    from tapetrace.analysis.frozen import apply_frozen
+    from tapetrace.analysis.intermittent import name_differences
+    from tapetrace.analysis.merging import merge
+
+    frozen = _patterns(options.pop("frozen", ()))
+    reports = [check(step, *args, target=target, **kwargs, **options) for args, kwargs in sets]
+    from tapetrace.capture.observed_inputs import describe_arguments, names_of
+
+    described = [describe_arguments((args, kwargs), names_of(step)) for args, kwargs in sets]
+    texts = name_differences([(("check", None), d) for d in described])
+    reports = [replace(r, calls=tuple(replace(c, inputs=text) for c in r.calls)) for r, text in zip(reports, texts, strict=True)]
+    return apply_frozen(merge(reports, target), frozen)
+
+
+def _patterns(frozen: Sequence[str]) -> Sequence[str]:
+    return [frozen] if isinstance(frozen, str) else frozen
 
 
 def assert_connected(step: Callable[..., Any] | str | Any, *args: Any, **kwargs: Any) -> Report:
@@ -98,8 +133,13 @@ def write_report(report: Report, path: Path, *, detail: str = "line", source: bo
     suffix = path.suffix.lower()
     if suffix in picture_formats:
         return write_picture(report, path, detail=detail, source=source)
+    if suffix == ".html":
+        from tapetrace.render.html import write_html
+
+        return write_html(report, path, detail=detail, source=source)
     if suffix not in _TEXT_FORMATS:
-        raise OutputError(f"The suffix of {str(path)!r} names no format: end it in one of {' '.join((*sorted(picture_formats), *_TEXT_FORMATS))}.")
+        known = " ".join((*sorted(picture_formats), ".html", *_TEXT_FORMATS))
+        raise OutputError(f"The suffix of {str(path)!r} names no format: end it in one of {known}.")
     write_atomic(path, render_text(report, _TEXT_FORMATS[suffix], source=source).encode())
     return path
 

@@ -31,21 +31,16 @@ def check_eager(prepared: Prepared, note: str = "") -> Report:
     """The answer from one eager run of the step, followed through NumPy and Python where values left TensorFlow."""
     from tapetrace.capture.eager_step import run_step, trace_eagerly
     from tapetrace.capture.perturbation import find_entries
+    from tapetrace.capture.reruns import Reruns
     from tapetrace.capture.steps import with_model
 
     step, args, kwargs = prepared.with_values()
     run = run_step(step, args, kwargs, prepared.locator)
     notes = tuple(n for n in (note, *prepared.notes) if n)
-    trace = with_model(prepared, trace_eagerly(run, prepared.name, notes))
-    report = analyse(trace)
-    broken = [
-        value
-        for call, result in zip(trace.calls, report.calls, strict=True)
-        for value, source in zip(run.values_of(call), result.sources, strict=True)
-        if source.verdict.is_broken and source.kind == "variable" and value is not None
-    ]
+    report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes)))
+    broken = list(run.variables_of((c, s) for c, call in enumerate(report.calls) for s, x in enumerate(call.sources) if x.verdict.is_broken))
     if broken and run.has_entries():
-        entered = find_entries(run, step, args, kwargs, broken, prepared.locator)
+        entered = find_entries(Reruns(run, step, args, kwargs, prepared.locator), broken)
         if entered:
             report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes, entered)))
     return report

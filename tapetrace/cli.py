@@ -24,8 +24,13 @@ from tapetrace.streams import color_wanted, complain, output_to_stderr, progress
 
 if TYPE_CHECKING:
     from tapetrace.model.report import Report
+    from tapetrace.running import Run
+    from tapetrace.targets import Arguments
 
 OK, BROKEN, NO_ANSWER = 0, 1, 2
+
+MOST_SETS = 8
+"""Sets of arguments that a generator or data set is asked for: those that differ in shapes, dtypes or Python values are checked."""
 
 app = typer.Typer(
     name="tapetrace",
@@ -44,6 +49,10 @@ _Format = Annotated[Optional[Format], typer.Option(help="What is printed.", show
 _Detail = Annotated[Optional[Detail], typer.Option(help="What one box of a picture stands for.", show_default="line")]  # noqa: UP045
 _Source = Annotated[Optional[bool], typer.Option("--source/--no-source", help="Show lines of your code in reports.", show_default="--source")]  # noqa: UP045
 _Color = Annotated[Optional[Color], typer.Option(help="When to colour the text.", show_default="auto")]  # noqa: UP045
+_Frozen = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--frozen", metavar="PATTERN", help="Variables that should get no gradient, such as 'critic/*'; may be repeated."),
+]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")]
 
 
@@ -69,7 +78,7 @@ def check(
     ] = None,
     args: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="TARGET", help="The arguments: a tuple, dict or tf.data.Dataset, or a function that makes one."),
+        typer.Option(metavar="TARGET", help="The arguments: a tuple, dict, tf.data.Dataset or generator of them, or a function that makes one."),
     ] = None,
     output: _Outputs = None,
     format: _Format = None,
@@ -82,6 +91,7 @@ def check(
         Optional[bool],  # noqa: UP045
         typer.Option("--numeric/--no-numeric", help="Also run the step, and say which gradients are zero or NaN.", show_default="--no-numeric"),
     ] = None,
+    frozen: _Frozen = None,
     detail: _Detail = None,
     source: _Source = None,
     color: _Color = None,
@@ -96,10 +106,39 @@ def check(
         specs = spec or []
         _check_before_tracing(settings, specs, args, files)
         with progress(f"tracing {target}"), output_to_stderr():
-            report = _trace(target, specs, args, settings)
+            report = _trace(target, specs, args, settings, frozen or [])
             _write(report, files, folder, settings)
         _print(report, settings)
         raise typer.Exit(_exit_code(report))
+
+
+@app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
+def run(
+    context: typer.Context,
+    program: Annotated[str, typer.Argument(metavar="SCRIPT [ARGS]...", help="The script, and what it is given; or with -m the name of a module.")],
+    module: Annotated[bool, typer.Option("--module", "-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
+    output: _Outputs = None,
+    format: _Format = None,
+    frozen: _Frozen = None,
+    detail: _Detail = None,
+    source: _Source = None,
+    color: _Color = None,
+    debug: _Debug = False,
+) -> None:
+    """Run a training script as it is, and report afterwards, on standard error, every variable that no real gradient reached.
+
+    Options of tapetrace stand before SCRIPT; all that follows is the script's own. So are its output and, when it fails, its exit code.
+    """
+    with _answering(debug):
+        folder = Path.cwd()  # the script may change it
+        settings = resolve({"format": format, "detail": detail, "source": source, "color": color}, os.environ, folder)
+        files = output or []
+        check_destinations(files)
+        from tapetrace.running import run_program
+
+        finished = run_program(program, context.args, is_module=module, frozen=frozen or [])
+        code = _tell(finished, files, folder, settings, format is not None)
+        raise typer.Exit(finished.exit_code or code)
 
 
 @app.command()
@@ -166,26 +205,59 @@ def _check_before_tracing(settings: Settings, specs: list[str], args: str | None
     check_destinations(files)
 
 
-def _trace(target: str, specs: list[str], args: str | None, settings: Settings) -> Report:
+def _tell(finished: Run, files: list[Path], folder: Path, settings: Settings, is_printed: bool) -> int:
+    """Write and print what a run showed; the exit code that it means."""
+    from tapetrace import api
+
+    if finished.report is None:
+        complain(f"tapetrace: {finished.problem}")
+        return NO_ANSWER
+    try:
+        _write(finished.report, files, folder, settings)
+    except TapetraceError as error:
+        complain(f"tapetrace: {error}")
+        return error.exit_code
+    finally:
+        if is_printed or not files:
+            color = color_wanted(settings.color.value, sys.stderr)
+            complain(api.render_text(finished.report, settings.format.value, color=color, width=None, source=settings.source).rstrip("\n"))
+    return _exit_code(finished.report)
+
+
+def _trace(target: str, specs: list[str], args: str | None, settings: Settings, frozen: list[str]) -> Report:
     from tapetrace.capture.environment import quiet_tensorflow, require_installed, require_tensorflow
     from tapetrace.capture.history import watching_imports
-    from tapetrace.targets import load_arguments, load_target
+    from tapetrace.targets import load_target
 
     quiet_tensorflow()
     require_installed()
     with watching_imports():
         step = load_target(target)
         require_tensorflow()  # after the user's module, which may choose the backend and the devices
-        positional, keywords = load_arguments(args) if args is not None else ((), {})
+        sets = _argument_sets(args) if args is not None else [((), {})]
     from tapetrace import api
 
-    taken = sorted(signature(api.check).parameters.keys() & keywords.keys())
+    taken = sorted({name for _, keywords in sets for name in signature(api.check).parameters.keys() & keywords.keys()})
     if taken:
         raise UsageError(f"the step cannot be given an argument named {taken[0]!r} by --args, give it by position")
-    return api.check(
-        step.value, *positional, specs=specs or None, mode=settings.mode.value, verify=not settings.quick, numeric=settings.numeric, target=target,
-        **keywords,
-    )  # fmt: skip
+    options = {"specs": specs or None, "mode": settings.mode.value, "verify": not settings.quick, "numeric": settings.numeric, "target": target}
+    return api.check_each(step.value, sets, frozen=frozen, **options)
+
+
+def _argument_sets(args: str) -> list[Arguments]:
+    """The sets of arguments that differ in more than their numbers, among the first that ``args`` gives."""
+    from itertools import islice
+
+    from tapetrace.capture.observed_inputs import describe_arguments
+    from tapetrace.errors import TargetError
+    from tapetrace.targets import argument_sets
+
+    different: dict[str, Arguments] = {}
+    for positional, keywords in islice(argument_sets(args), MOST_SETS):
+        different.setdefault(repr(describe_arguments((positional, keywords))), (positional, keywords))
+    if not different:
+        raise TargetError(f"{args} gives no arguments: it is empty, let it hold at least one batch")
+    return list(different.values())
 
 
 def _write(report: Report, files: list[Path], folder: Path, settings: Settings) -> None:
@@ -203,7 +275,7 @@ def _print(report: Report, settings: Settings) -> None:
 
 
 def _exit_code(report: Report) -> int:
-    if report.broken:
+    if report.broken or report.unexpected:
         return BROKEN
     if report.error is None and not report.calls:
         complain(f"{report.target} asked for no gradient, name the function that calls tape.gradient")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 
 @contextlib.contextmanager
@@ -74,13 +75,13 @@ def complain(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def color_wanted(choice: str) -> bool:
-    """Whether to colour standard output; ``choice`` is always, never or auto. Honours ``NO_COLOR`` and ``FORCE_COLOR``."""
+def color_wanted(choice: str, stream: TextIO | None = None) -> bool:
+    """Whether to colour ``stream``, standard output by default; ``choice`` is always, never or auto. Honours ``NO_COLOR`` and ``FORCE_COLOR``."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    return bool(os.environ.get("FORCE_COLOR")) or ((stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb")
 
 
 def terminal_width() -> int | None:

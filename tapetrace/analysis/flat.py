@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tapetrace.analysis.ways import CARRIED, CARRIED_WRITE, NO_DATA, OPEN, WRITE, Passage, Way, judge, unrecorded
-from tapetrace.model.trace import CallKind, GateTable, Hidden, Recording, Ref, TensorSpec
+from tapetrace.model.trace import CallKind, Gate, Hidden, Op, Recording, Ref, TensorSpec
 
 Tensor = tuple[int, int]
 """(node of the flat graph, index of its output)"""
@@ -14,9 +14,21 @@ Table = tuple[tuple[Way, ...], ...]
 """``table[i][j]``: what gradient does on its way from output ``j`` back to input ``i``"""
 
 
-def ways_of(op_type: str, gates: GateTable, recording: Recording) -> Table:
-    """The judgement on each gate of an op."""
-    return tuple(tuple(judge(op_type, gate, recording) for gate in row) for row in gates.rows)
+class Tables:
+    """The judgements on each gate of an op. Ops that look alike share their gates, and so their table."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, Recording], Table] = {}
+
+    def of(self, op: Op, recording: Recording) -> Table:
+        key = (op.type, id(op.gates), recording)
+        known = self._known.get(key) if op.gates is not None else None
+        if known is None:
+            rows = op.gates.rows if op.gates is not None else ((Gate.UNKNOWN,) * len(op.outputs),) * len(op.inputs)
+            known = tuple(tuple(judge(op.type, gate, recording) for gate in row) for row in rows)
+            if op.gates is not None:
+                self._known[key] = known
+        return known
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tapetrace.analysis.flat import CallSite, Conditional, Flat, Node, Table, Tensor, ways_of
+from tapetrace.analysis.flat import CallSite, Conditional, Flat, Node, Tables, Tensor
 from tapetrace.analysis.summary import Summary
 from tapetrace.analysis.variable_state import VariableState
 from tapetrace.analysis.ways import overwrites_variable, unrecorded, writes_variable
-from tapetrace.model.trace import Body, CallKind, Gate, GateTable, GradientCall, Op, Recording, Tape, TensorSpec
+from tapetrace.model.trace import Body, CallKind, GradientCall, Op, Recording, Tape, TensorSpec
 
 BUDGET = 400_000
 """Nodes of a flat graph beyond which bodies are summarised."""
@@ -39,7 +39,7 @@ class _Flattener:
         self.state = VariableState()
         self._opened: set[str] = set()
         self._names: dict[str, int] = {}
-        self._tables: dict[tuple[str, int, Recording], Table] = {}
+        self._tables = Tables()
         self._clock = 0
 
     def open_root(self, key: str, before: int | None) -> None:
@@ -95,8 +95,8 @@ class _Flattener:
         nodes = self.flat.nodes
         is_backward = site.is_backward or any(nodes[t[0]].from_backward for t in inputs)
         node = Node(
-            "op", site.prefix + op.name, op.type, (key, position), inputs, op.outputs, self._ways(op, site.recording), site.recording, self._clock,
-            site.is_inside, is_backward, own_inputs=len(inputs), columns=len(op.outputs),
+            "op", site.prefix + op.name, op.type, (key, position), inputs, op.outputs, self._tables.of(op, site.recording), site.recording,
+            self._clock, site.is_inside, is_backward, own_inputs=len(inputs), columns=len(op.outputs),
         )  # fmt: skip
         if op.hidden is not None:
             node.inputs.extend(tensors[p][j] for p, j in op.hidden.refs)
@@ -106,17 +106,6 @@ class _Flattener:
         if handles:
             self._use_variables(n, node, handles)
         return [(n, j) for j in range(len(op.outputs))]
-
-    def _ways(self, op: Op, recording: Recording) -> Table:
-        """Ops that look alike share their gates, and so their ways."""
-        if op.gates is None:
-            unknown = GateTable(((Gate.UNKNOWN,) * len(op.outputs),) * len(op.inputs))
-            return ways_of(op.type, unknown, recording)
-        key = (op.type, id(op.gates), recording)
-        known = self._tables.get(key)
-        if known is None:
-            known = self._tables[key] = ways_of(op.type, op.gates, recording)
-        return known
 
     def _use_variables(self, n: int, node: Node, handles: list[int]) -> None:
         """Tie a read of a variable to the writes before it, and a write to what it updates."""

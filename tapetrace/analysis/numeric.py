@@ -100,7 +100,7 @@ class _Merging:
         return replace(result, verdict=Verdict.CONNECTED, breaks=()) if result.verdict is Verdict.OPAQUE else result
 
     def _zero(self, s: int, result: SourceResult, seen: _Seen) -> SourceResult:
-        loss = self.vanishing.find_loss(s, seen.exact) if self.vanishing else None
+        loss = self.vanishing.find_loss(s, seen.exact and result.verdict is not Verdict.CONDITIONAL) if self.vanishing else None
         if result.verdict is Verdict.CONDITIONAL and (loss is None or loss.op.type in _CONDITIONALS):
             return result
         if result.verdict is Verdict.OPAQUE:

@@ -46,20 +46,22 @@ class Verdicts:
     def answer(self, source: Source) -> Answer:
         t = self.connection.tensor_of(source)
         own = self._own_breaks(source, t)
-        steps = [] if t is None else self.connection.paths.steps(t)
         if self.call.tape_reused:
-            return Answer(source, t, Verdict.ERROR, (self.diagnosis.of_call(Cause.TAPE_REUSED),), tuple(steps))
+            return Answer(source, t, Verdict.ERROR, (self.diagnosis.of_call(Cause.TAPE_REUSED),), self._data_path(t))
         verdict = self._live_verdict(t) if not own else None
         if self.connection.raises and (verdict is not None or (not own and t in self.connection.live_if_registered)):
-            return Answer(source, t, Verdict.ERROR, self._raising_breaks(source, steps), tuple(steps))
+            return Answer(source, t, Verdict.ERROR, self._raising_breaks(t), self._data_path(t))
         if t is None or verdict is None:
-            return self._dead(source, t, own, steps)
-        steps = self.connection.live_paths.steps(t)
+            return self._dead(source, t, own)
+        steps = tuple(self.connection.live_paths.steps(t))
         if verdict is Verdict.CONDITIONAL:
-            return Answer(source, t, verdict, self._branch_breaks(steps), tuple(steps))
+            return Answer(source, t, verdict, self._branch_breaks(steps), steps)
         if verdict is Verdict.OPAQUE:
             return self._opaque(source, t, steps)
-        return Answer(source, t, verdict, (), tuple(steps))
+        return Answer(source, t, verdict, (), steps)
+
+    def _data_path(self, t: Tensor | None) -> tuple[Step, ...]:
+        return () if t is None else tuple(self.connection.paths.steps(t))
 
     def _own_breaks(self, source: Source, t: Tensor | None) -> list[Break]:
         """What bars gradient from the source before any op is looked at."""
@@ -84,8 +86,8 @@ class Verdicts:
             return Verdict.CONNECTED
         return Verdict.CONDITIONAL if t in live.possible else Verdict.OPAQUE
 
-    def _raising_breaks(self, source: Source, steps: list[Step]) -> tuple[Break, ...]:
-        on_path = [self.diagnosis.of_step(s) for s in breaks_on(steps)]
+    def _raising_breaks(self, t: Tensor | None) -> tuple[Break, ...]:
+        on_path = [self.diagnosis.of_step(s) for s in breaks_on(self._data_path(t))]
         if on_path and on_path[0].cause is Cause.NO_GRADIENT_REGISTERED:
             return tuple(on_path)
         if self.connection.raising:
@@ -93,7 +95,7 @@ class Verdicts:
         said = self.call.error.message if self.call.error else ""
         return (self.diagnosis.of_call(Cause.NO_GRADIENT_REGISTERED, said),)
 
-    def _branch_breaks(self, steps: list[Step]) -> tuple[Break, ...]:
+    def _branch_breaks(self, steps: tuple[Step, ...]) -> tuple[Break, ...]:
         found = []
         for step in steps:
             node = self.connection.flat.nodes[step.node]
@@ -103,12 +105,13 @@ class Verdicts:
                 found.append(self.diagnosis.of_some_branch(node))
         return tuple(found)
 
-    def _opaque(self, source: Source, t: Tensor, steps: list[Step]) -> Answer:
+    def _opaque(self, source: Source, t: Tensor, steps: tuple[Step, ...]) -> Answer:
         breaks = tuple(self.diagnosis.of_step(s) for s in steps if s.way.passage is Passage.OPAQUE)
         verdict = Verdict.NONE if source.returned is Returned.NONE else Verdict.OPAQUE
-        return Answer(source, t, verdict, breaks, tuple(steps))
+        return Answer(source, t, verdict, breaks, steps)
 
-    def _dead(self, source: Source, t: Tensor | None, own: list[Break], steps: list[Step]) -> Answer:
+    def _dead(self, source: Source, t: Tensor | None, own: list[Break]) -> Answer:
+        steps = self._data_path(t)
         breaks = list(own)
         chain: list[int] = []
         if steps:
@@ -126,7 +129,7 @@ class Verdicts:
         if not breaks:  # the target itself cannot be differentiated, or the tensor was watched after its last use
             cause = Cause.NOT_WATCHED if t in self.connection.live.maybe_opaque else Cause.NON_FLOAT
             breaks.append(self.diagnosis.of_source(source, cause))
-        return Answer(source, t, self._dead_verdict(source, t), tuple(breaks), tuple(steps), tuple(chain))
+        return Answer(source, t, self._dead_verdict(source, t), tuple(breaks), steps, tuple(chain))
 
     def _dead_verdict(self, source: Source, t: Tensor | None) -> Verdict:
         if source.returned is not None:

@@ -82,7 +82,10 @@ def name_variables(calls: Sequence[CallRecord], names: VariableNames) -> list[An
     if watched:
         names.add(watched.values())
         names.add(v for v in _keras_variables() if id(v.handle) in watched)
-    return [names.of_handle(v.handle) for v in watched.values()]
+    found = [names.of_handle(v.handle) for v in watched.values()]
+    frozen = _frozen_by_tf_keras() if found else frozenset()
+    # A frozen Keras layer leaves its tf.Variable trainable.
+    return [v for v in found if getattr(v, "trainable", True) and id(v) not in frozen]
 
 
 def _keras_variables() -> Iterable[Any]:
@@ -91,6 +94,15 @@ def _keras_variables() -> Iterable[Any]:
     if kind is None:
         return []
     return [o for o in gc.get_objects() if isinstance(o, kind) and getattr(o, "_value", None) is not None]
+
+
+def _frozen_by_tf_keras() -> frozenset[int]:
+    """Identities of the variables of tf_keras layers that are not trainable, which the variables themselves do not know."""
+    kind = getattr(getattr(sys.modules.get("tf_keras"), "layers", None), "Layer", None)
+    if kind is None:
+        return frozenset()
+    layers = [o for o in gc.get_objects() if issubclass(type(o), kind)]
+    return frozenset(id(v) for layer in layers if not layer.trainable for v in layer.weights)
 
 
 def keras_version() -> str:

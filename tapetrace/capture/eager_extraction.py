@@ -6,6 +6,8 @@ import gc
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import tensorflow as tf
+
 from tapetrace.capture import private
 from tapetrace.capture.eager_gates import EagerGates
 from tapetrace.capture.eager_log import CUSTOM_GRADIENT, EagerLog, EagerOp
@@ -22,7 +24,7 @@ _FUNCTION_NAMES = ("__inference_", "__forward_", "__backward_")
 _PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 HiddenOf = Callable[[int], Hidden | None]
-"""For the position of a leaf: what it was computed from where no op shows it."""
+"""For the position of an op: what it was computed from where no op shows it."""
 
 
 class EagerExtraction:
@@ -36,7 +38,7 @@ class EagerExtraction:
         self._functions: dict[str, Any] | None = None
 
     def body(self, hidden_of: HiddenOf) -> Body:
-        """All ops of the run, in order. ``hidden_of`` adds what leaves hide."""
+        """All ops of the run, in order. ``hidden_of`` adds what they hide."""
         used: dict[str, int] = {}
         ops = [self._op(position, op, used, hidden_of) for position, op in enumerate(self._log.ops)]
         return Body(EAGER, tuple(ops))
@@ -49,7 +51,7 @@ class EagerExtraction:
             gates = _observed(op)
         elif call is None and op.inputs:
             gates = self._gates.gates_of(self._log, op)
-        hidden = hidden_of(position) if not op.inputs else self._python_reads(op)
+        hidden = self._python_reads(op) or hidden_of(position)
         return Op(name, kind, op.inputs, op.outputs, gates, call, position, op.made_by_call, None, hidden)
 
     def _name(self, position: int, op: EagerOp, used: dict[str, int]) -> tuple[str, str]:
@@ -71,8 +73,7 @@ class EagerExtraction:
     def _function_graphs(self) -> dict[str, Any]:
         """The graphs of all functions that are alive, by name; TensorFlow keeps no list of them."""
         if self._functions is None:
-            alive = (o for o in gc.get_objects() if isinstance(o, private.AtomicFunction))
-            self._functions = {_text(f.name): f.graph for f in alive if getattr(f, "graph", None) is not None}
+            self._functions = _function_graphs()
         return self._functions
 
     def _python_reads(self, op: EagerOp) -> Hidden | None:
@@ -88,13 +89,32 @@ class EagerExtraction:
         return [p for p, op in enumerate(self._log.ops) if op.handle is not None and id(op.handle) in wanted]
 
 
+def _function_graphs() -> dict[str, Any]:
+    alive = (o for o in gc.get_objects() if issubclass(type(o), private.AtomicFunction))
+    return {_text(f.name): f.graph for f in alive if getattr(f, "graph", None) is not None}
+
+
+def executed_graphs(log: EagerLog) -> set[int]:
+    """Identities of the graphs of the functions that a run executed."""
+    graphs = _function_graphs()
+    return {id(graphs[op.type]) for op in log.ops if op.type in graphs}
+
+
 def _text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
 def _observed(op: EagerOp) -> GateTable:
-    """What a custom gradient returned when it was asked; if it never was, nothing is known against it, but for its own results."""
+    """What a custom gradient answered; if it was never asked, nothing is known against it. Its own results come first, and are closed."""
     own = len(op.outputs)
-    closed = op.closed or (*(True for _ in range(own)), *(False for _ in op.inputs[own:]))
-    closed = (*closed, *(False for _ in range(len(op.inputs) - len(closed))))
-    return GateTable(tuple(tuple(Gate.CUSTOM_NONE if shut else Gate.OPEN for _ in op.outputs) for shut in closed))
+    carries = [private.is_trainable(tf.as_dtype(o.dtype)) for o in op.outputs]
+
+    def row(i: int) -> tuple[Gate, ...]:
+        if i < own:
+            return (Gate.CUSTOM_NONE,) * own
+        answer = op.answer[i - own] if op.answer is not None and i - own < len(op.answer) else -1
+        if answer is None:
+            return (Gate.CUSTOM_NONE,) * own
+        return tuple(Gate.NON_FLOAT_OUTPUT if not carries[j] else Gate.OPEN if answer >> j & 1 else Gate.CUSTOM_ZERO for j in range(own))
+
+    return GateTable(tuple(row(i) for i in range(len(op.inputs))))

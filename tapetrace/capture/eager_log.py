@@ -8,12 +8,14 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.backward_probe import ask_backward
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.variables import spec_of
 from tapetrace.capture.visible_reads import make_reads_visible
@@ -30,8 +32,9 @@ SMALL = 64
 class EagerOp:
     """One op, or a leaf: a variable, an argument, or a tensor that no op of this run made.
 
-    ``tensor`` is set on a leaf that is a resource, or weakly on another; ``values[i]`` is the value of a small integer input; ``digest`` identifies
-    the value of a float leaf; ``closed`` says for a custom gradient which inputs its function returned None for, None if it was never asked.
+    ``handle`` is set on a leaf that is a resource, ``leaf`` on another; ``values[i]`` is the value of a small integer input; ``digest`` identifies
+    the value of a leaf that entered from outside. ``answer`` is what the backward function of a custom gradient said, for each input after the
+    function's own results: None, or a bit for each output that the gradient depends on; None if it was never asked.
     """
 
     type: str
@@ -44,11 +47,14 @@ class EagerOp:
     leaf: weakref.ref[Any] | None = None
     values: dict[int, Any] | None = None
     digest: bytes = b""
-    closed: tuple[bool, ...] | None = None
+    answer: tuple[int | None, ...] | None = None
 
 
 class EagerLog:
     """Records while `recording`. ``call`` is the index of the gradient call whose backward pass is being computed, None in the forward pass."""
+
+    asks_again = True
+    """Whether the backward function of a custom gradient may be called once more, to see what its results depend on."""
 
     def __init__(self) -> None:
         self.ops: list[EagerOp] = []
@@ -70,6 +76,10 @@ class EagerLog:
                 yield self
             finally:
                 private.remove_op_callback(self._saw)
+
+    def is_ours(self) -> bool:
+        """Whether the current thread is the one that runs the step."""
+        return threading.get_ident() == self._thread
 
     def ref(self, tensor: Any) -> Ref | None:
         """Which output of which op a tensor is; None if this run has not met it."""
@@ -104,15 +114,18 @@ class EagerLog:
             self._handles[id(tensor)] = (position, 0)
             return (position, 0)
         kind = "Argument" if id(tensor) in self.arguments else "Captured"
-        digest = self._digest(tensor) if kind == "Captured" and tensor.dtype.is_floating else b""
+        digest = self.digest(tensor) if kind == "Captured" and tensor.dtype != tf.variant else b""
         self.ops.append(EagerOp(kind, (), (spec_of(tensor),), leaf=weakref.ref(tensor), digest=digest, made_by_call=self.call))
         self._where[id(tensor)] = (weakref.ref(tensor), (position, 0))
         return (position, 0)
 
-    def _digest(self, tensor: Any) -> bytes:
-        from hashlib import blake2b
-
-        return blake2b(np.ascontiguousarray(self._numpy(tensor)).tobytes(), digest_size=16).digest()
+    def digest(self, tensor: Any) -> bytes:
+        """What identifies the value of a tensor: equal for two of the same dtype and the same numbers."""
+        values = np.asarray(self._numpy(tensor))
+        if values.dtype.hasobject:  # strings
+            return blake2b(repr(values.tolist()).encode(), digest_size=16).digest()
+        numbers: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        return blake2b(numbers, digest_size=16).digest()
 
     def _wrap_record_operation(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A ``tf.custom_gradient`` function announces its results, its inputs and its own backward function this way."""
@@ -120,7 +133,7 @@ class EagerLog:
         def record_operation(op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None) -> Any:
             outputs, inputs, backward, forward = output_tensors, input_tensors, backward_function, forward_function
             caller = sys._getframe(1).f_globals.get("__name__", "")
-            if not caller.endswith("ops.custom_gradient") or not all(isinstance(t, private.EagerTensorBase) for t in outputs):
+            if not self.is_ours() or not caller.endswith("ops.custom_gradient") or not all(isinstance(t, private.EagerTensorBase) for t in outputs):
                 return original(op_type, outputs, inputs, backward, forward)
             if not private.should_record(list(inputs)):  # then the function's own ops stay on the tapes
                 return original(op_type, outputs, inputs, backward, forward)
@@ -132,8 +145,11 @@ class EagerLog:
 
             def observed(*grads: Any) -> Any:
                 result = backward(*grads)
-                flat = list(result) if isinstance(result, list | tuple) else [result]
-                op.closed = (*(True for _ in own), *(g is None for g in flat))
+                if op.answer is None:
+                    flat = list(result) if isinstance(result, list | tuple) else [result]
+                    everything = (1 << len(op.outputs)) - 1
+                    returned = [None if g is None else everything for g in flat]
+                    op.answer = tuple((ask_backward(backward, grads) if self.asks_again else None) or returned)
                 return result
 
             answer = original(op_type, outputs, inputs, observed, forward)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tapetrace.capture import private
 from tapetrace.capture.eager_extraction import EAGER
 from tapetrace.capture.eager_log import EagerLog
+from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord, Recorder
 from tapetrace.capture.values import is_tensor, tensor_of
@@ -22,18 +23,21 @@ class EagerRecorder(Recorder):
     """A `Recorder` that also sees gradient calls on eager tensors. ``refs[call]`` holds where its targets, sources, watched values and gradients
     stand in the log, noted while they exist."""
 
-    def __init__(self, locator: Locator, log: EagerLog) -> None:
+    def __init__(self, locator: Locator, log: EagerLog, functions: FreshFunctions | None = None) -> None:
         super().__init__(locator)
+        if functions is not None:
+            self.functions.adopt(functions)
         self.log = log
         self.target_refs: dict[int, list[Ref | None]] = {}
         self.source_refs: dict[int, list[Ref | None]] = {}
         self.gradient_refs: dict[int, list[Ref | None]] = {}
+        self._asks_outside = False  # a call made in a function about eager tensors
 
     def _is_ours(self) -> bool:
         return threading.get_ident() == self._thread
 
     def _is_graph(self) -> bool:
-        return isinstance(private.default_graph(), private.FuncGraph)
+        return not self._asks_outside and isinstance(private.default_graph(), private.FuncGraph)
 
     def counts(self) -> dict[str, int]:
         return {**super().counts(), EAGER: len(self.log.ops)}
@@ -51,6 +55,14 @@ class EagerRecorder(Recorder):
             super().close_call(call)
 
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
+        if self._is_graph():
+            self._asks_outside = all(isinstance(t, private.EagerTensorBase) for t in tf.nest.flatten(target))
+        try:
+            return self._begin_call(kind, target, sources, tape, watched)
+        finally:
+            self._asks_outside = False
+
+    def _begin_call(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
         if self._is_graph():
             return super()._begin(kind, target, sources, tape, watched)
         index = len(self.calls)

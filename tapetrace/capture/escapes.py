@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -23,6 +17,9 @@ from tapetrace.model.trace import Ref
 WAYS_OUT = ("numpy", "__array__", "__float__", "__int__", "__index__", "__complex__")
 """Methods of an eager tensor that hand its value to Python. ``bool`` is not among them: it decides, it carries nothing back."""
 
+RELATIVE, ABSOLUTE = 0.05, 0.03
+"""A changed number is v * (1 + RELATIVE) + ABSOLUTE."""
+
 
 @dataclass(frozen=True, slots=True)
 class Escape:
@@ -33,14 +30,37 @@ class Escape:
     way: str
     stack: Any
     digest: bytes = b""
+    is_float: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """Which escapes, counted from 0, hand out another number than the tensor holds. ``step`` is added to integers."""
+
+    escapes: frozenset[int] = frozenset()
+    step: int = 1
+
+    def of(self, value: Any) -> Any:
+        """The other number in place of ``value``: of the same type, or ``value`` itself when it is no number."""
+        kind = value.dtype.kind if isinstance(value, np.ndarray | np.generic) else type(value).__name__
+        if kind == "b":
+            return ~value
+        if kind in ("i", "u"):
+            return (value + self.step).astype(value.dtype)
+        if kind in ("f", "c", "V"):  # V: bfloat16
+            return (value * (1.0 + RELATIVE) + ABSOLUTE).astype(value.dtype)
+        if kind == "int":
+            return value + self.step
+        return value * (1.0 + RELATIVE) + ABSOLUTE if kind in ("float", "complex") else value
 
 
 class Escapes:
     """The ways out that were taken while `watching`, in order."""
 
-    def __init__(self, log: EagerLog) -> None:
+    def __init__(self, log: EagerLog, substitution: Substitution | None = None) -> None:
         self.found: list[Escape] = []
         self._log = log
+        self._substitution = substitution or Substitution()
         self._inside = False
 
     @contextmanager
@@ -55,84 +75,25 @@ class Escapes:
     def _wrap(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def method(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-                value = original(tensor, *args, **kwargs)
-                if not self._inside:
-                    self._inside = True
-                    try:
-                        self._note(name, tensor, value)
-                    finally:
-                        self._inside = False
-                return value
+                if self._inside or not self._log.is_ours():
+                    return original(tensor, *args, **kwargs)
+                self._inside = True
+                try:
+                    value = original(tensor, *args, **kwargs)
+                    index = self._note(name, tensor)
+                finally:
+                    self._inside = False
+                return self._substitution.of(value) if index in self._substitution.escapes else value
 
             return method
 
         return make
 
-    def _note(self, name: str, tensor: Any, value: Any) -> None:
+    def _note(self, name: str, tensor: Any) -> int:
+        """The number of the escape; -1 for a tensor that this run has not met."""
         ref = self._log.ref(tensor)
-        if ref is None or not tensor.dtype.is_floating:
-            return
-        digest = blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).digest()
-        self.found.append(Escape(len(self._log.ops), ref, name, private.tf_stack.extract_stack(), digest))
-
-
-class NumpyCalls:
-    """Lines of the user's that hand values to NumPy functions.
-
-    NumPy reads a tensor through the buffer protocol, which nothing can watch; but the line can be seen to run, and what it calls. Slow: for a run
-    that is made to find the place of an escape that is known to exist.
-    """
-
-    def __init__(self, log: EagerLog, is_user: Callable[[str], bool]) -> None:
-        self.found: list[Escape] = []
-        self._log = log
-        self._is_user = is_user
-
-    @contextmanager
-    def watching(self) -> Iterator[NumpyCalls]:
-        """Within this context each line of the user's that calls NumPy is noted."""
-        before = sys.gettrace()
-        sys.settrace(self._trace)
-        try:
-            yield self
-        finally:
-            sys.settrace(before)
-
-    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "call":
-            return self._trace if self._is_user(frame.f_code.co_filename) else None
-        if event == "line" and self._calls_numpy(frame):
-            stack = [(f.f_code.co_filename, n, f.f_code.co_name) for f, n in _frames(frame)]
-            self.found.append(Escape(len(self._log.ops), None, "np", stack))
-        return self._trace
-
-    def _calls_numpy(self, frame: FrameType) -> bool:
-        for name in numpy_like_calls(frame.f_code.co_filename, frame.f_lineno):
-            value = frame.f_locals.get(name, frame.f_globals.get(name))
-            if getattr(value, "__name__", "") == "numpy" or getattr(value, "__module__", "").partition(".")[0] == "numpy":
-                return True
-        return False
-
-
-def _frames(frame: FrameType | None) -> list[tuple[FrameType, int]]:
-    stack = []
-    while frame is not None:
-        stack.append((frame, frame.f_lineno))
-        frame = frame.f_back
-    return stack[::-1]
-
-
-@lru_cache(maxsize=10_000)
-def numpy_like_calls(file: str, line: int) -> tuple[str, ...]:
-    """The first names of all functions that a line calls with arguments: ``np`` for ``np.mean(x)``; empty for a line that cannot be parsed alone."""
-    try:
-        tree = ast.parse(linecache.getline(file, line).strip().rstrip(":").removeprefix("return ").removeprefix("elif ").removeprefix("if "))
-    except SyntaxError:
-        return ()
-    return tuple(_first_name(c.func) for c in ast.walk(tree) if isinstance(c, ast.Call) and c.args)
-
-
-def _first_name(expression: ast.expr) -> str:
-    while isinstance(expression, ast.Attribute):
-        expression = expression.value
-    return expression.id if isinstance(expression, ast.Name) else ""
+        if ref is None:
+            return -1
+        stack = private.tf_stack.extract_stack()
+        self.found.append(Escape(len(self._log.ops), ref, name, stack, self._log.digest(tensor), bool(private.is_trainable(tensor))))
+        return len(self.found) - 1

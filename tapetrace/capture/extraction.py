@@ -54,10 +54,9 @@ class Extraction:
         self.operations: dict[str, list[Any]] = {}
         self._places: dict[str, dict[int, int]] = {}
         self._absent: dict[str, dict[int, int]] = {}
+        self._stand_ins: dict[str, dict[int, Any]] = {}
 
-    def add_root(
-        self, draft: Draft, targets: Sequence[Any], sources: Sequence[Any], watched: Sequence[Any] = (), stops: Sequence[Any] = ()
-    ) -> None:
+    def add_root(self, draft: Draft, targets: Sequence[Any], sources: Sequence[Any], watched: Sequence[Any] = (), stops: Sequence[Any] = ()) -> None:
         """Make the body of the graph of a gradient call, and those around it.
 
         They hold the ancestors of the targets and the descendants of the sources. What the graph of the call never mentions gets an op of its own
@@ -123,12 +122,18 @@ class Extraction:
         """The tensor of a draft that stands for ``tensor``: itself, or what it was captured as, directly or through the graphs around."""
         if getattr(tensor, "graph", None) is draft.graph:
             return tensor
-        wanted = {id(tensor)}
+        wanted = [id(tensor)]
         if draft.outer:
             there = self._in_graph(tensor, self.snapshots.drafts[draft.outer])
             if there is not None:
-                wanted.add(id(there))
-        return next((internal for external, internal in draft.captures if id(external) in wanted), None)
+                wanted.append(id(there))
+        return next((stand_in for stand_in in map(self._stand_ins_of(draft).get, wanted) if stand_in is not None), None)
+
+    def _stand_ins_of(self, draft: Draft) -> dict[int, Any]:
+        """What each captured tensor is in the graph of a draft, by the identity of the tensor outside."""
+        if draft.key not in self._stand_ins:
+            self._stand_ins[draft.key] = {id(external): internal for external, internal in reversed(draft.captures)}
+        return self._stand_ins[draft.key]
 
     def _add_graph(self, layer: _Layer, links: Sequence[_Link]) -> None:
         draft = layer.draft

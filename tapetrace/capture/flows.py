@@ -9,14 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from tapetrace.capture.norms import as_tensor, norms_of
-from tapetrace.capture.private import is_trainable
+from tapetrace.capture.private import gradient_registry, is_trainable
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.values import is_tensor, tensor_of
 from tapetrace.capture.variables import handle_of, is_variable
 from tapetrace.model.measurements import Flow, FlowInput, FlowOp, TensorKey, TensorNumbers
 
-_ONCE = frozenset({"EagerPyFunc"})
-"""Ops whose gradient can be asked for only once in a run."""
+_ONCE = frozenset({"EagerPyFunc", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"})
+"""Ops whose gradient is not asked for a second time: it can be had once in a run, or asking rewrites the op."""
 
 
 class FlowMeter:
@@ -110,6 +110,7 @@ class FlowMeter:
             for t in {id(t): t for t in op.inputs if id(t) in self._reached}.values():
                 consumers.setdefault(_key(t), []).append(op)
                 tensors[_key(t)] = t
+        self._readers = {key: len(readers) for key, readers in consumers.items()}
         for key, readers in consumers.items():
             t = tensors[key]
             if len(readers) > 1 or not _is_measurable(t):
@@ -126,11 +127,13 @@ class FlowMeter:
         if op.type == "ReadVariableOp":
             return self._gradients[_key(outputs[0])]
         try:
-            others = [t for t in op.inputs if t is not tensor]
-            found = tf.gradients(outputs, [tensor], [tf.reshape(self._gradients[_key(o)], tf.shape(o)) for o in outputs], stop_gradients=others)[0]
+            # Straight to the gradient function: tf.gradients would walk the whole graph each time.
+            came = (self._gradients[_key(o)] if _key(o) in self._gradients else _zeros(o) for o in op.outputs)
+            back = tf.nest.flatten(_gradient_function(op)(op, *came))
+            parts = [as_tensor(g) for t, g in zip(op.inputs, back, strict=False) if t is tensor and g is not None]
         except (LookupError, ValueError, TypeError, RuntimeError, AttributeError):
             return None
-        return None if found is None else as_tensor(found)
+        return tf.add_n(parts) if len(parts) > 1 else parts[0] if parts else None
 
     def _flow_op(self, op: Any, tensors: dict[TensorKey, TensorNumbers], norms: dict[tuple[str, TensorKey], float]) -> FlowOp:
         inputs = []
@@ -138,9 +141,21 @@ class FlowMeter:
             key = _key(t)
             if _is_measurable(t) and key not in self._gradients:  # no gradient comes to it
                 continue
-            alone = tensors[key].gradient if key in self._gradients else None
+            alone = tensors[key].gradient if self._readers.get(key) == 1 and key in tensors else None
             inputs.append(FlowInput(key, norms.get((op.name, key), alone)))
         return FlowOp(op.name, op.type, tuple(inputs), tuple(_key(t) for t in op.outputs))
+
+
+def _gradient_function(op: Any) -> Any:
+    try:
+        name = op.get_attr("_gradient_op_type").decode()
+    except ValueError:
+        name = op.type
+    return gradient_registry.lookup(name)
+
+
+def _zeros(tensor: Any) -> Any:
+    return tf.zeros_like(tensor) if _is_measurable(tensor) else None
 
 
 def _key(tensor: Any) -> TensorKey:

@@ -22,6 +22,10 @@ class FreshFunctions:
         self._is_ours = is_ours
         self._clones: dict[int, tuple[Any, Any]] = {}  # the function is held too, so that its identity stays its own
 
+    def adopt(self, other: FreshFunctions) -> None:
+        """Use the clones of an earlier capture, which need no trace."""
+        self._clones = other._clones
+
     def install(self, patches: Patches) -> None:
         """Until ``patches`` are undone, calls of a ``tf.function`` in the step go to its clone."""
         for name in _ENTRIES:

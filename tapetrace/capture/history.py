@@ -7,6 +7,7 @@ user's module may first choose devices, backends and seeds.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ class History:
         """Stack of the last ``compile`` of each Keras model."""
         self._past: dict[int, Past] = {}
         self._undo: list[Callable[[], None]] = []
+        self._costly: list[Callable[[], None]] = []
+        self._thread = 0
 
     def past_of(self, tensor: Any) -> Past | None:
         """How ``tensor`` was computed from variables, None if it was not or nobody saw it."""
@@ -55,15 +58,23 @@ class History:
         patches = Patches()
         if module == "tensorflow":
             patches.wrap(private.BaseResourceVariable, "__init__", self._wrap_variable)
-            make_reads_visible(patches)
+            reads = Patches()
+            make_reads_visible(reads)
             private.add_op_callback(self._saw)
-            self._undo.append(lambda: private.remove_op_callback(self._saw))
+            self._costly += [reads.undo, lambda: private.remove_op_callback(self._saw)]
+            self._thread = threading.get_ident()
         elif hasattr(sys.modules[module], "Model"):
             patches.wrap(sys.modules[module].Model, "compile", self._wrap_compile)
         self._undo.append(patches.undo)
 
+    def rest(self) -> None:
+        """Take off what every eager op pays for, when called in the thread that pays; making and compiling are still noted."""
+        while self._costly and threading.get_ident() == self._thread:
+            self._costly.pop()()
+
     def stop(self) -> None:
         """Take the instruments off; what was recorded stays."""
+        self.rest()
         while self._undo:
             self._undo.pop()()
 
@@ -167,15 +178,20 @@ def current_history() -> History | None:
 
 
 @contextmanager
-def watching_imports() -> Iterator[History]:
-    """Watch TensorFlow and Keras while the user's module is imported in this context."""
+def watching_imports(then: Callable[[str], None] = lambda module: None) -> Iterator[History]:
+    """Watch TensorFlow and Keras while the user's module is imported in this context. ``then`` is called with the name of each when it is there."""
     global _current
     history = _current = _current or History()
     wanted = ("tensorflow", "keras")
+
+    def begin(name: str) -> None:
+        history.install(name)
+        then(name)
+
     for name in wanted:
         if name in sys.modules:
-            history.install(name)
-    finder = _Finder(tuple(n for n in wanted if n not in sys.modules), history.install)
+            begin(name)
+    finder = _Finder(tuple(n for n in wanted if n not in sys.modules), begin)
     sys.meta_path.insert(0, finder)
     try:
         yield history

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from tapetrace.errors import TargetError, UsageError
+from tapetrace.capture.keras_batches import batch_of, model_name
+from tapetrace.errors import TargetError, TraceFailed
+
+_TOLD_BY_US = "Gradients do not exist for variables"
 
 
 def is_keras_model(value: Any) -> bool:
@@ -18,79 +23,39 @@ def is_keras_model(value: Any) -> bool:
 def model_step(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The model's ``train_step`` as a function of the batch, and the batch as ``fit`` would hand it over.
 
-    ``args`` are ``x``, ``y`` and ``sample_weight``, as for ``fit``. Without any, they are made up from the model's input and output shapes.
-    Raises `TargetError` for a model that is not compiled, `UsageError` when no batch can be made up.
+    ``args`` and ``kwargs`` are those of `batch_of`. Raises `TargetError` for a model that is not compiled or cannot be built from the batch,
+    `UsageError` when no batch can be made up.
     """
-    name = getattr(model, "name", type(model).__name__)
+    name = model_name(model)
+    if isinstance(model, type):
+        raise TargetError(f"{model.__name__} is the class of a model: name a model that is compiled, {model.__name__}(…), instead.")
     if getattr(model, "optimizer", None) is None:
         raise TargetError(f"The model {name} is not compiled: call {name}.compile(optimizer=…, loss=…) before it is checked.")
-    x, y, weights = _batch(model, args, kwargs)
-    data = (x,) if y is None else (x, y) if weights is None else (x, y, weights)
+    data = batch_of(model, args, kwargs)
     _build(model, data)
 
     def train_step(data: Any) -> Any:
-        return model.train_step(data)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_TOLD_BY_US)  # the report says more
+            return model.train_step(data)
 
     return tf.autograph.experimental.do_not_convert(train_step), (data,)
 
 
-def _batch(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    given = [*args, *[None] * (3 - len(args))]
-    for position, name in enumerate(("x", "y", "sample_weight")):
-        if name in kwargs:
-            given[position] = kwargs[name]
-    x, y, weights = given[:3]
-    if x is None:
-        x, y = _made_up(model)
-    elif isinstance(x, tf.data.Dataset):
-        batch = next(iter(x))
-        return _batch(model, batch if isinstance(batch, tuple) else (batch,), {})
-    return _tensors(x), None if y is None else _tensors(y), None if weights is None else _tensors(weights)
-
-
-def _tensors(data: Any) -> Any:
-    """Arrays as the tensors that ``fit`` makes of them: floats in the dtype of Keras."""
-
-    def convert(value: Any) -> Any:
-        if value is None or isinstance(value, tf.TensorSpec) or tf.is_tensor(value):
-            return value
-        tensor = tf.convert_to_tensor(value)
-        return tf.cast(tensor, tf.keras.config.floatx()) if tensor.dtype == tf.float64 else tensor
-
-    if isinstance(data, list):
-        return [_tensors(v) for v in data] if data and hasattr(data[0], "shape") else convert(data)
-    return tf.nest.map_structure(convert, data)
-
-
-def _made_up(model: Any) -> tuple[Any, Any]:
-    """Specs of inputs and targets, read off a model that knows its shapes."""
-    inputs, outputs = getattr(model, "inputs", None), getattr(model, "outputs", None)
-    if not inputs or not outputs:
-        raise UsageError(f"The model {model.name} does not say what shape its data has: give a batch, with --args or as check(model, x, y).")
-    x = tf.nest.map_structure(_spec, model.input)
-    y = tf.nest.map_structure(lambda t: _target_spec(model, t), model.output)
-    return x, y
-
-
-def _spec(tensor: Any) -> tf.TensorSpec:
-    return tf.TensorSpec([2 if i == 0 and n is None else n for i, n in enumerate(tensor.shape)], tensor.dtype)
-
-
-def _target_spec(model: Any, output: Any) -> tf.TensorSpec:
-    """Targets have the shape of the output, or, for a sparse loss, that of the output without its last axis."""
-    spec = _spec(output)
-    loss = str(getattr(model, "loss", "") if isinstance(getattr(model, "loss", ""), str) else type(model.loss).__name__).lower()
-    if "sparse" in loss:
-        return tf.TensorSpec(spec.shape[:-1], tf.int32)
-    return spec
-
-
 def _build(model: Any, data: tuple[Any, ...]) -> None:
-    """Make the variables of metrics and optimizer, as ``fit`` does before it traces."""
+    """Make the variables of layers, metrics and optimizer, as ``fit`` does before it traces."""
     build = getattr(model, "_symbolic_build", None)
-    if build is None:
+    if build is None:  # tf_keras makes them while it traces
         return
-    if any(isinstance(t, tf.TensorSpec) for t in tf.nest.flatten(data)):
-        model.optimizer.build(model.trainable_variables)
-        return
-    build(data_batch=data)
+    try:
+        build(data_batch=tuple(_symbolic(part) for part in data))
+    except Exception as error:  # whatever the layers of the user's raise belongs in the message
+        name = model_name(model)
+        told = str(error.__cause__ or error.__context__ or error).strip().split("\n")[0]
+        raise TraceFailed(f"The model {name} cannot be built from this batch ({told}): call it on a batch first, {name}(x), to see where.") from error
+
+
+def _symbolic(part: Any) -> Any:
+    """Specs as something that has a shape and a dtype that Keras can read."""
+    symbol = sys.modules["keras"].KerasTensor
+    return tf.nest.map_structure(lambda t: symbol(tuple(t.shape), t.dtype.name) if isinstance(t, tf.TensorSpec) else t, part)

@@ -7,6 +7,7 @@ of the step is still seen; that TensorFlow would have raised is noted.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,13 +31,14 @@ class MissingGradients:
         self.outside: list[TraceError] = []
         self.is_in_call = False
         self._locator = locator
+        self._thread = threading.get_ident()
 
     def wrap_lookup(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(registry: Any, name: str) -> Any:
             try:
                 return original(registry, name)
             except LookupError:
-                if registry is not private.gradient_registry:
+                if registry is not private.gradient_registry or threading.get_ident() != self._thread:
                     raise
                 if sys._getframe(1).f_code.co_name not in _BACKWARD or name.endswith("Call") or private.op_definitions.get(name) is None:
                     raise

@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 _MISSING = object()
 
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""From the original to what stands in for it."""
+
+
+class _Layers:
+    """One replaced attribute: what stood there, and the layers above it, each made by one `Patches`."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+        self.own = vars(owner).get(name, _MISSING)
+        self.original = getattr(owner, name)
+        self.makers: list[tuple[object, Make]] = []
+
+    def apply(self) -> None:
+        """Let the attribute be the original under all layers, or what stood there when there are none."""
+        if not self.makers:
+            if self.own is _MISSING:  # inherited: removed again, not copied down
+                delattr(self.owner, self.name)
+            else:
+                setattr(self.owner, self.name, self.own)
+            return
+        current = self.original
+        for _, make in self.makers:
+            current = wraps(current)(make(current))
+        setattr(self.owner, self.name, current)
+
+
+_replaced: dict[tuple[int, str], _Layers] = {}
+_lock = threading.RLock()
+
 
 class Patches:
-    """A stack of replaced attributes. Use as a context manager; leaving it restores all, last first.
+    """Replaced attributes. Use as a context manager; leaving it takes them off.
 
+    Two captures, nested or at once in two threads, may replace the same attribute and end in any order: each takes off its own layer only.
     Wrappers take over ``__module__`` of what they wrap, or AutoGraph would convert them as if they were the user's.
     """
 
     def __init__(self) -> None:
-        self._undo: list[tuple[Any, str, Any]] = []
+        self._undo: list[tuple[tuple[int, str], object]] = []
 
-    def wrap(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        """Replace ``owner.name`` by ``make(original)``. An attribute that was inherited is removed again, not copied down."""
-        original = getattr(owner, name)
-        own = vars(owner).get(name, _MISSING)
-        wrapper = wraps(original)(make(original))
-        self._undo.append((owner, name, own))
-        setattr(owner, name, wrapper)
+    def wrap(self, owner: Any, name: str, make: Make) -> None:
+        """Replace ``owner.name`` by ``make(original)``; ``make`` may be called again when a layer below is taken off."""
+        token = object()
+        with _lock:
+            key = (id(owner), name)
+            layers = _replaced.get(key)
+            if layers is None:
+                layers = _replaced[key] = _Layers(owner, name)
+            layers.makers.append((token, make))
+            self._undo.append((key, token))
+            layers.apply()
 
     def __enter__(self) -> Patches:
         return self
@@ -34,9 +71,11 @@ class Patches:
 
     def undo(self) -> None:
         """Put everything back."""
-        while self._undo:
-            owner, name, own = self._undo.pop()
-            if own is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, own)
+        with _lock:
+            while self._undo:
+                key, token = self._undo.pop()
+                layers = _replaced[key]
+                layers.makers = [m for m in layers.makers if m[0] is not token]
+                layers.apply()
+                if not layers.makers:
+                    del _replaced[key]

@@ -1,108 +1,140 @@
-"""What a run depends on, found out by changing a variable a little and running again.
+"""What entered TensorFlow from outside, and had left it before: found out by changing variables and escaped numbers a little and running again.
 
 Arithmetic in NumPy and Python cannot be followed op by op. But a constant that enters TensorFlow with another value, after nothing but one variable
-was changed, was computed from that variable; and a loss that moves depends on it, whatever the tape saw.
+was changed, was computed from that variable; and if it is another one, after nothing but one escaped number was changed, it came by that way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-import tensorflow as tf
-
 from tapetrace.capture.eager_log import EagerLog
-from tapetrace.capture.eager_step import EagerRun, run_step
-from tapetrace.capture.escapes import Escape
-from tapetrace.capture.locations import Locator
-from tapetrace.capture.restoring import restored
+from tapetrace.capture.eager_step import EagerRun
+from tapetrace.capture.escapes import Escape, Substitution
+from tapetrace.capture.reruns import MUCH, Reruns
 from tapetrace.capture.variables import handle_of
 from tapetrace.model.trace import Hidden, Ref
 from tapetrace.model.words import Cause
 
-RELATIVE, ABSOLUTE = 0.05, 0.03
-"""A changed variable is v * (1 + RELATIVE) + ABSOLUTE."""
 
-MOST_VARIABLES = 40
-"""Variables changed one by one; more are changed all together, and share what is found."""
-
-
-def find_entries(
-    base: EagerRun, step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], variables: Sequence[Any], locator: Locator
-) -> dict[int, Hidden]:
-    """For each leaf of the base run that was computed from one of ``variables`` outside TensorFlow: from which tensors, and where they left."""
-    found: dict[int, tuple[set[Ref], Escape | None]] = {}
-    groups = [[v] for v in variables] if len(variables) <= MOST_VARIABLES else [list(variables)]
-    for group in groups:
-        other = _changed_run(group, step, args, kwargs, locator)
-        for position in sorted(_moved(base, other, locator)):
-            derived = _derived(base.log, [handle_of(v) for v in group])
-            escape = _way_out(base, other, position, derived)
-            refs, known = found.setdefault(position, (set(), escape))
-            refs.update(_what_left(escape, derived, position))
-            found[position] = (refs, known or escape)
-    return {
-        p: Hidden(tuple(sorted(refs)), Cause.NUMPY_ESCAPE, locator.locate(escape.stack) if escape else None)
-        for p, (refs, escape) in found.items()
-        if refs
-    }
+def find_entries(reruns: Reruns, variables: Sequence[Any]) -> dict[int, Hidden]:
+    """For each op of the base run that takes what was computed from ``variables`` outside TensorFlow: from which tensors, and where they left."""
+    return _Search(reruns, variables).entries()
 
 
-def _changed_run(group: Sequence[Any], step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], locator: Locator) -> EagerRun:
-    with restored(map(handle_of, group)):
-        for v in group:
-            v.assign(tf.cast(v, v.dtype) * tf.cast(1.0 + RELATIVE, v.dtype) + tf.cast(ABSOLUTE, v.dtype))
-        return run_step(step, args, kwargs, locator, find_numpy=True)
+class _Search:
+    def __init__(self, reruns: Reruns, variables: Sequence[Any]) -> None:
+        self._reruns = reruns
+        self._base = reruns.base
+        self._variables = variables
+        self._found: dict[int, tuple[set[Ref], Escape | None]] = {}
+        self._by_line: dict[Any, set[int]] = {}
+
+    def entries(self) -> dict[int, Hidden]:
+        for group, other, positions in self._floats():
+            derived = _derived(self._base.log, group)
+            for p in sorted(positions):
+                escape = self._way_out(p, derived) or self._numpy_line(other, group, positions[p], p)
+                self._add(p, _what_left(escape, derived, p), escape)
+        self._integers()
+        locate = self._reruns.locator.locate
+        return {
+            p: Hidden(tuple(sorted(refs)), Cause.NUMPY_ESCAPE, locate(escape.stack) if escape else None)
+            for p, (refs, escape) in self._found.items()
+            if refs
+        }
+
+    def _add(self, position: int, refs: set[Ref], escape: Escape | None) -> None:
+        known, first = self._found.setdefault(position, (set(), escape))
+        self._found[position] = (known | {r for r in refs if r[0] < position}, first or escape)
+
+    def _floats(self) -> Iterator[tuple[list[Any], EagerRun, dict[int, int]]]:
+        """Groups of variables, as small as the number of runs allows, with what moves when they are changed."""
+        queue = [list(self._variables)]
+        by = 1.0
+        while queue:
+            group = queue.pop()
+            other, positions = self._change(group, by)
+            if not positions and group == list(self._variables):  # rounded on the way, perhaps
+                by = MUCH
+                other, positions = self._change(group, by)
+            if not positions:
+                continue
+            if len(group) > 1 and self._reruns.left > 1:
+                queue += [group[len(group) // 2 :], group[: len(group) // 2]]
+            else:
+                yield group, other, positions
+
+    def _change(self, group: Sequence[Any], by: float) -> tuple[EagerRun, dict[int, int]]:
+        other = self._reruns.changed(group, by=by)
+        positions = self._reruns.moved(other)
+        if positions:
+            same = {e.digest for e in self._base.escapes.found}
+            positions = {p: q for p, q in positions.items() if p not in self._reruns.unsteady or self._base.log.ops[p].digest in same}
+        return other, positions
+
+    def _way_out(self, position: int, derived: set[Ref]) -> Escape | None:
+        """The escape that led to an op: one of the same value, else the last that moves it."""
+        candidates = [e for e in self._base.escapes.found if e.order <= position and e.ref in derived]
+        value = self._base.log.ops[position].digest
+        same = [e for e in candidates if value and e.digest == value]
+        if same:
+            return same[-1]
+        return next((e for e in reversed(candidates) if position in self._moved_by(e)), None)
+
+    def _numpy_line(self, other: EagerRun, group: Sequence[Any], there: int, position: int) -> Escape | None:
+        """The last line before an op that handed something computed from ``group`` to NumPy, else the last that may have. ``there`` is where the
+        op stands in the run that looked for such lines."""
+        derived = _derived(other.log, group)
+        first = min((ref[0] for ref in derived), default=0)
+        lines = [e for e in (other.numpy_calls.found if other.numpy_calls else []) if first < e.order <= there]
+        shown = [e for e in lines if e.ref in derived] or [e for e in lines if e.ref is None]
+        if not shown:
+            return None
+        ref = shown[-1].ref
+        here = None if ref is None else self._reruns.position(other, ref[0])
+        return replace(shown[-1], order=position, ref=None if ref is None or here is None else (here, ref[1]))
+
+    def _moved_by(self, escape: Escape, step: int = 1) -> set[int]:
+        """What moves when all escapes of the line of ``escape`` hand out other numbers; nothing when no more runs are allowed."""
+        key = (self._line(escape), step)
+        if key not in self._by_line:
+            if self._reruns.left <= 0:
+                return set()
+            alike = frozenset(i for i, e in enumerate(self._base.escapes.found) if self._line(e) == key[0])
+            other = self._reruns.substituted(Substitution(alike, step))
+            if other.raised is not None and self._base.raised is None and step > 0 and not escape.is_float:
+                self._by_line[key] = self._moved_by(escape, -step)  # an index one too large
+            else:
+                self._by_line[key] = set(self._reruns.moved(other)) - self._reruns.unsteady
+        return self._by_line[key]
+
+    def _line(self, escape: Escape) -> Any:
+        place = self._reruns.locator.locate(escape.stack)
+        return (place.key if place else None, escape.is_float)
+
+    def _integers(self) -> None:
+        """Integers do not move when a variable is changed a little, so the integers that left are changed themselves."""
+        derived = _derived(self._base.log, self._variables)
+        for escape in self._base.escapes.found:
+            if escape.is_float or escape.ref not in derived:
+                continue
+            for p in sorted(self._moved_by(escape)):
+                if p >= escape.order:
+                    self._add(p, {escape.ref}, escape)
 
 
-def _moved(base: EagerRun, other: EagerRun, locator: Locator) -> set[int]:
-    """Leaves of the base run that have another value in the other run. A leaf is known again by the line that used it and its turn there."""
-    values = {key: other.log.ops[p].digest for key, p in _entries(other, locator).items()}
-    return {p for key, p in _entries(base, locator).items() if key in values and values[key] != base.log.ops[p].digest}
-
-
-def _entries(run: EagerRun, locator: Locator) -> dict[tuple[Any, ...], int]:
-    """The float leaves of the forward pass, each by the op and the line that first used it, and how many such there were before."""
-    first_use: dict[int, tuple[str, int, Any]] = {}
-    for op in run.log.ops:
-        for i, (p, _) in enumerate(op.inputs):
-            if run.log.ops[p].digest and run.log.ops[p].made_by_call is None:
-                first_use.setdefault(p, (op.type, i, op.stack))
-    found: dict[tuple[Any, ...], int] = {}
-    turns: dict[tuple[Any, ...], int] = {}
-    for p, (op_type, i, stack) in first_use.items():
-        place = locator.locate(stack) if stack else None
-        key = (op_type.rstrip("0123456789"), i, place.key if place else None)
-        turns[key] = turns.get(key, 0) + 1
-        found[key + (turns[key],)] = p
-    return found
-
-
-def _derived(log: EagerLog, handles: list[Any]) -> set[Ref]:
+def _derived(log: EagerLog, variables: Sequence[Any]) -> set[Ref]:
     """The tensors computed from variables by ops of the forward pass, and the variables themselves."""
-    wanted = {id(h) for h in handles}
+    wanted = {id(handle_of(v)) for v in variables}
     derived: set[Ref] = set()
     for position, op in enumerate(log.ops):
         is_one = op.handle is not None and id(op.handle) in wanted
         if is_one or (op.made_by_call is None and any(ref in derived for ref in op.inputs)):
             derived.update((position, j) for j in range(len(op.outputs)))
     return derived
-
-
-def _way_out(base: EagerRun, other: EagerRun, position: int, derived: set[Ref]) -> Escape | None:
-    """The escape that led to a leaf: one of the same value if there is one, else the last that changed, else the last line that called NumPy."""
-    digests = [e.digest for e in other.escapes.found]
-    changed = [
-        e
-        for i, e in enumerate(base.escapes.found)
-        if e.order <= position and e.ref in derived and (i >= len(digests) or digests[i] != e.digest)
-    ]
-    same = [e for e in changed if e.digest == base.log.ops[position].digest]
-    if same or changed:
-        return (same or changed)[-1]
-    first = min((ref[0] for ref in derived), default=0)
-    lines = [e for e in (other.numpy_calls.found if other.numpy_calls else []) if first < e.order <= position]
-    return lines[-1] if lines else None
 
 
 def _what_left(escape: Escape | None, derived: set[Ref], position: int) -> set[Ref]:

@@ -5,7 +5,10 @@ A name that is missing raises `InstallationError` when this module is imported, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from random import Random
 from typing import Any
 
 from tapetrace.errors import InstallationError
@@ -145,6 +148,13 @@ def has_function(graph: Any, body: Any) -> bool:
 eager_context = _find("tensorflow.python.eager.context", "context")
 """The eager context: its ``_seed`` is the global seed, its ``_rng`` what seeds of ops are drawn from after ``tf.random.set_seed``."""
 
+
+def seed_quietly(seed: int) -> None:
+    """What ``tf.random.set_seed`` does, but for the kernels: those of random ops that have run go on where they are."""
+    context = eager_context()
+    context._seed, context._rng = seed, Random(seed)
+
+
 EagerTensor = _find("tensorflow.python.framework.ops", "EagerTensor")
 """The class of tensors that hold values."""
 
@@ -175,3 +185,22 @@ def make_operation(graph: Any, definition: Any, inputs: list[Any], attributes: d
     """Add an op of that definition to ``graph``; ``inputs`` holds a list for an argument that is one. Raises whatever TensorFlow raises."""
     flat = [t for value in inputs for t in (value if isinstance(value, list) else [value])]
     return graph._create_op_internal(definition.name, flat, dtypes=None, attrs=attributes, op_def=definition, compute_device=False)
+
+
+ConcreteFunction = _find("tensorflow.python.eager.polymorphic_function.concrete_function", "ConcreteFunction")
+"""One trace of a ``tf.function``. Its FuncGraph is taken to pieces when it goes, so whoever wants to read the graph must hold it."""
+
+trace_callbacks: list[Any] = getattr(_find("tensorflow.python.eager.polymorphic_function.transform"), "CONCRETE_FUNCTION_CALLBACKS", [])
+"""Functions that TensorFlow calls with each new ConcreteFunction."""
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Within this context no op callback of this thread is called: what is run is ours alone."""
+    context = eager_context()
+    before = context.invoking_op_callbacks
+    context.invoking_op_callbacks = True
+    try:
+        yield
+    finally:
+        context.invoking_op_callbacks = before

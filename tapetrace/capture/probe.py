@@ -43,7 +43,7 @@ def ask(op: Any, gradient_function: Callable[..., Any], linear: bool) -> list[in
     Raises `ProbeFailed`, or `GradientDisabled`.
     """
     try:
-        return _alone(lambda: _answer(op, gradient_function, linear, zeros=True))
+        return ask_alone(lambda: _answer(op, gradient_function, linear, zeros=True))
     except LookupError as error:
         if linear and type(error) is LookupError:
             raise GradientDisabled from error
@@ -52,13 +52,13 @@ def ask(op: Any, gradient_function: Callable[..., Any], linear: bool) -> list[in
         first = error
     try:
         # Tapes hand zeros for an output that has no gradient, tf.gradients and function bodies hand None.
-        return _alone(lambda: _answer(op, gradient_function, linear, zeros=False))
+        return ask_alone(lambda: _answer(op, gradient_function, linear, zeros=False))
     except Exception:
         lines = str(first).strip().splitlines() or [""]
         raise ProbeFailed(f"{type(first).__name__}: {lines[0][:200]}") from first
 
 
-def _alone(question: Callable[[], list[int | None]]) -> list[int | None]:
+def ask_alone(question: Callable[[], list[int | None]]) -> list[int | None]:
     """Run ``question`` in a thread of its own, which has no tape, no graph, no device and no strategy, but lets the question open tapes.
 
     ``stop_recording`` would silence those too, and ``tf.recompute_grad`` needs one.
@@ -104,10 +104,11 @@ def _answer(op: Any, gradient_function: Callable[..., Any], linear: bool, zeros:
         if len(gradients) != len(op.inputs):
             raise ValueError(f"{len(gradients)} gradients returned for {len(op.inputs)} inputs")
         values = trace_dependence(scratch, known, linear)
-        return [_bits(g, values) for g in gradients]
+        return [dependence_bits(g, values) for g in gradients]
 
 
-def _bits(gradient: Any, values: dict[str, Value]) -> int | None:
+def dependence_bits(gradient: Any, values: dict[str, Value]) -> int | None:
+    """What a gradient depends on, None for one that is None."""
     while isinstance(gradient, tf.IndexedSlices):
         gradient = gradient.values
     if gradient is None:

@@ -65,7 +65,7 @@ class Recorder:
         self.calls: list[CallRecord] = []
         self.missing = MissingGradients(locator)
         self._tapes: dict[int, TapeRecord] = {}
-        self._fresh = FreshFunctions(self._is_ours)
+        self.functions = FreshFunctions(self._is_ours)
         self._inside = 0
         self._thread = threading.get_ident()
 
@@ -83,7 +83,7 @@ class Recorder:
                 patches.wrap(tape_class, name, self._wrap_gradient(name))
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
-            self._fresh.install(patches)
+            self.functions.install(patches)
             if not self.verify:
                 idle_optimizers(patches, self._is_observed)
             yield self
@@ -197,9 +197,13 @@ class Recorder:
                 record = self.record_of(tape)
                 call = self._begin(kind, target, sources, record.frozen(self.counts()), self._watched(record))
                 call.unconnected_zero = _asks_for_zeros(args, kwargs)
+
+                def ask() -> Any:
+                    return original(tape, target, sources, *args, **kwargs)
+
                 if tape._tape is None and target is not None and kind != "batch_jacobian":
-                    return self._reused(call, sources)
-                return self._perform(call, sources, lambda: original(tape, target, sources, *args, **kwargs), tape)
+                    return self._reused(call, sources, ask)
+                return self._perform(call, sources, ask, tape)
 
             return gradient
 
@@ -275,7 +279,7 @@ class Recorder:
             call.error = TraceError("LookupError", self.missing.message(lacking[0]), call.location)
         return result
 
-    def _reused(self, call: CallRecord, sources: Any) -> Any:
+    def _reused(self, call: CallRecord, sources: Any, ask: Callable[[], Any]) -> Any:
         """A used tape raises; the trace goes on with zeros, which nobody runs."""
         call.tape_reused = True
         message = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"

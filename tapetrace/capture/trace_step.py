@@ -41,20 +41,20 @@ def trace_step(
         try:
             outputs = function.get_concrete_function(*args, **kwargs)
         except Exception as raised:  # whatever the user's step raises belongs in the report
-            kind, message = _what_was_said(raised)
-            error = TraceError(kind, _first_lines(message), locator.locate_exception(raised))
+            kind, message = what_was_said(raised)
+            error = TraceError(kind, first_lines(message), locator.locate_exception(raised))
             failure: BaseException | None = raised
         else:
             failure = None
     calls = final_calls(recorder.calls) if recorder.calls else []
     if not calls and failure is not None and error is not None:
         where = f" at {error.location.place}" if error.location else ""
-        raise TraceFailed(f"The step could not be traced: {error.type}{where}: {_first_lines(error.message, 1)}") from failure
+        raise TraceFailed(f"The step could not be traced: {error.type}{where}: {first_lines(error.message, 1)}") from failure
     if not calls:
         calls = [_implied_call(recorder, outputs, target)]
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
-    trace = _describe(recorder, calls, outputs, target, error)
+    trace = describe_trace(recorder, calls, outputs, target, error)
     return replace(trace, experiment=StepExperiment(calls, outputs, args, kwargs, locator))
 
 
@@ -69,14 +69,15 @@ def _tensors(values: Iterable[Any]) -> list[Any]:
     return [tensor_of(v) for v in values if is_tensor(v)]
 
 
-def _what_was_said(error: BaseException) -> tuple[str, str]:
+def what_was_said(error: BaseException) -> tuple[str, str]:
     """Type and message of an exception; AutoGraph writes the user's stack into the message, and may change the type."""
     metadata = getattr(error, "ag_error_metadata", None)
     kind, _, message = (metadata.cause_message if metadata is not None else "").partition(": ")
-    return (kind, message) if kind.isidentifier() and message else (type(error).__name__, str(error))
+    return (kind, message) if kind.isidentifier() else (type(error).__name__, str(error))
 
 
-def _first_lines(text: str, count: int = 12) -> str:
+def first_lines(text: str, count: int = 12) -> str:
+    """The first lines of ``text`` that are not empty."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     return "\n".join(lines[:count])
 
@@ -95,7 +96,8 @@ def _implied_call(recorder: Recorder, concrete: Any, target: str) -> CallRecord:
     return CallRecord(0, "loss", graph, graph, draft.key, len(draft.ops), [graph.outputs[0]], variables, Tape(), None, None, made=False)
 
 
-def _describe(recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None) -> Trace:
+def describe_trace(recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None) -> Trace:
+    """The facts that a recorder holds of these calls. ``concrete`` is None when the trace did not come to its end."""
     names = VariableNames()
     others = name_variables(calls, names)
     for call in calls:

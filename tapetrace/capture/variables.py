@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ def describe_variable(variable: Any) -> Named:
     path = str(getattr(variable, "path", "") or name)
     if path.endswith(":0"):
         path = path[:-2]
-    is_keras = hasattr(variable, "path")
+    is_keras = hasattr(variable, "path") or "tf_keras" in sys.modules  # there the name of a variable begins with its layer
     owner = path.rpartition("/")[0] if is_keras else ""
     return Named(name, path, owner, bool(getattr(variable, "trainable", True)), spec_of(variable))
 

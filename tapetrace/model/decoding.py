@@ -6,7 +6,19 @@ from tapetrace.model.graph import ReportGraph
 from tapetrace.model.graph_encoding import read_graph, read_shape
 from tapetrace.model.locations_encoding import read_placed
 from tapetrace.model.reading import Reading
-from tapetrace.model.report import Agreement, BlindSpot, Break, CallResult, Finding, Numbers, Report, RootCause, SourceResult, TargetResult
+from tapetrace.model.report import (
+    Agreement,
+    BlindSpot,
+    Break,
+    CallResult,
+    Finding,
+    Intermittent,
+    Numbers,
+    Report,
+    RootCause,
+    SourceResult,
+    TargetResult,
+)
 from tapetrace.model.trace import TraceError
 from tapetrace.model.words import Cause, Returned, Verdict
 
@@ -27,6 +39,7 @@ def report_from_dict(data: object) -> Report:
     graph = read_graph(found) if found else ReportGraph()
     agreement = top.field("agreement")
     notes = top.optional("notes")
+    unexpected, intermittent = top.optional("unexpected"), top.optional("intermittent")
     report = Report(
         target=top.field("target").text(),
         tensorflow=top.field("tensorflow").text(),
@@ -40,6 +53,8 @@ def report_from_dict(data: object) -> Report:
         blind_spots=tuple(BlindSpot(b.field("name").text(), b.field("type").text(), read_placed(b)) for b in top.field("blind_spots").items()),
         error=_error(top.nullable("error")),
         notes=_texts(notes) if notes else (),
+        unexpected=tuple(_finding(f) for f in unexpected.items()) if unexpected else (),
+        intermittent=tuple(_intermittent(i) for i in intermittent.items()) if intermittent else (),
         build_graph=lambda: graph,
     )
     _check_numbers(report, top)
@@ -51,6 +66,10 @@ def _check_numbers(report: Report, top: Reading) -> None:
     for i, root_cause in enumerate(report.root_causes):
         if root_cause.call >= max(1, len(report.calls)):
             raise Reading(root_cause.call, f"root_causes[{i}].call").complain(f"is {root_cause.call}, but there are {len(report.calls)} calls")
+    for i, found in enumerate(report.intermittent):
+        for call in (*found.connected, *found.broken):
+            if call >= len(report.calls):
+                raise Reading(call, f"intermittent[{i}]").complain(f"names call {call}, but there are {len(report.calls)} calls")
 
 
 def _texts(data: Reading) -> tuple[str, ...]:
@@ -74,6 +93,7 @@ def _call(data: Reading) -> CallResult:
         targets=tuple(TargetResult(t.field("name").text(), t.field("op").text(), read_placed(t)) for t in data.field("targets").items()),
         sources=tuple(_source(s) for s in data.field("sources").items()),
         error=_error(data.optional("error")),
+        inputs=_optional_text(data, "inputs"),
     )
 
 
@@ -81,7 +101,7 @@ def _source(data: Reading) -> SourceResult:
     kind = data.field("kind")
     if kind.text() not in ("variable", "tensor"):
         raise kind.complain(f"should be variable or tensor, not {kind.text()[:40]!r}")
-    returned = data.nullable("returned")
+    returned, frozen = data.nullable("returned"), data.optional("frozen")
     return SourceResult(
         name=data.field("name").text(),
         path=data.field("path").text(),
@@ -94,6 +114,7 @@ def _source(data: Reading) -> SourceResult:
         route=_texts(data.field("route")),
         numbers=_numbers(data.nullable("numbers")),
         owner=_optional_text(data, "owner"),
+        frozen=frozen.flag() if frozen else False,
     )
 
 
@@ -133,6 +154,11 @@ def _root_cause(data: Reading) -> RootCause:
 
 def _finding(data: Reading) -> Finding:
     return Finding(data.field("name").text(), data.field("path").text(), read_placed(data))
+
+
+def _intermittent(data: Reading) -> Intermittent:
+    connected, broken = (tuple(i.integer() for i in data.field(key).items()) for key in ("connected", "broken"))
+    return Intermittent(data.field("name").text(), data.field("path").text(), connected, broken, read_placed(data))
 
 
 def _error(data: Reading | None) -> TraceError | None:

@@ -1,7 +1,8 @@
 """A Report as plain data, schema ``tapetrace/1``, and back, so that it can be saved and drawn where there is no TensorFlow.
 
-Beyond the documented keys it holds what a renderer needs: ``notes``, ``graph`` (see `tapetrace.model.graph_encoding`), ``error`` of a call,
-``owner`` of a source, ``detail`` and ``root_cause`` of a break, ``number``, ``detail``, ``dominates`` and ``call`` of a root cause.
+Beyond the documented keys it holds what a renderer needs: ``notes``, ``unexpected``, ``intermittent``, ``graph`` (see
+`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner`` and ``frozen`` of a source, ``detail`` and ``root_cause`` of a break,
+``number``, ``detail``, ``dominates`` and ``call`` of a root cause.
 ``library_location`` stands beside a ``location``: always in breaks, elsewhere where there is one. A ``norm`` that JSON has no number for is the
 string ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
 """
@@ -17,7 +18,7 @@ from tapetrace.errors import ReportError
 from tapetrace.model.decoding import SCHEMA, report_from_dict
 from tapetrace.model.graph_encoding import graph_to_dict
 from tapetrace.model.locations_encoding import frame_to_dict, location_to_dict, placed
-from tapetrace.model.report import BlindSpot, Break, CallResult, Finding, Numbers, Report, RootCause, SourceResult
+from tapetrace.model.report import BlindSpot, Break, CallResult, Finding, Intermittent, Numbers, Report, RootCause, SourceResult
 from tapetrace.model.trace import TraceError
 
 __all__ = ["SCHEMA", "report_from_dict", "report_from_json", "report_to_dict", "report_to_json"]
@@ -43,6 +44,8 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "blind_spots": [_blind_spot(b) for b in report.blind_spots],
         "error": _error(report.error),
         "notes": list(report.notes),
+        "unexpected": [_finding(f) for f in report.unexpected],
+        "intermittent": [_intermittent(i) for i in report.intermittent],
         "graph": graph_to_dict(report.drawing),
     }
 
@@ -88,6 +91,7 @@ def _call(call: CallResult) -> dict[str, Any]:
         "targets": [{"name": t.name, "op": t.op} | placed(t.location) for t in call.targets],
         "sources": [_source(s) for s in call.sources],
         "error": _error(call.error),
+        "inputs": call.inputs,
     }
 
 
@@ -105,6 +109,7 @@ def _source(source: SourceResult) -> dict[str, Any]:
         "breaks": [_break(b) for b in source.breaks],
         "route": list(source.route),
         "owner": source.owner,
+        "frozen": source.frozen,
     }
 
 
@@ -147,6 +152,10 @@ def _root_cause(r: RootCause) -> dict[str, Any]:
 
 def _finding(f: Finding) -> dict[str, Any]:
     return {"name": f.name, "path": f.path} | placed(f.location)
+
+
+def _intermittent(i: Intermittent) -> dict[str, Any]:
+    return {"name": i.name, "path": i.path, "connected": list(i.connected), "broken": list(i.broken)} | placed(i.location)
 
 
 def _blind_spot(b: BlindSpot) -> dict[str, Any]:

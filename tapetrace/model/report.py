@@ -59,6 +59,13 @@ class SourceResult:
     """Names of the ops from the source to the target along the path that crosses the fewest breaks; empty when there is no data path."""
     numbers: Numbers | None = None
     owner: str = ""
+    frozen: bool = False
+    """The user said that no gradient should reach it."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether no real gradient reaches it, though one should."""
+        return self.verdict.is_broken and not self.frozen
 
     @property
     def cause(self) -> Cause | None:
@@ -87,6 +94,8 @@ class CallResult:
     targets: tuple[TargetResult, ...]
     sources: tuple[SourceResult, ...]
     error: TraceError | None = None
+    inputs: str = ""
+    """What the step was traced with, where that tells this call from others of the same line: ``x=float32[8,4], training=True``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +135,21 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A trainable variable that nobody asked for, or a gradient that nobody applied."""
+    """A trainable variable that nobody asked for, a gradient that nobody applied, or a gradient that should not be there."""
 
     name: str
     path: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Intermittent:
+    """A source that one call of a line connects and another call of the same line does not. Indices are those of ``Report.calls``."""
+
+    name: str
+    path: str
+    connected: tuple[int, ...]
+    broken: tuple[int, ...]
     location: Location | None = None
 
 
@@ -159,7 +179,10 @@ def _no_graph() -> ReportGraph:
 
 @dataclass(frozen=True)
 class Report:
-    """All answers for one step. ``ok`` is True when no source is none, zero or error and the step did not fail."""
+    """All answers for one step.
+
+    ``ok`` is True when no source is none, zero or error, nothing that should be frozen gets gradient, and the step did not fail.
+    """
 
     target: str
     tensorflow: str
@@ -173,16 +196,19 @@ class Report:
     blind_spots: tuple[BlindSpot, ...] = ()
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
+    unexpected: tuple[Finding, ...] = ()
+    """Sources that should be frozen and yet get gradient."""
+    intermittent: tuple[Intermittent, ...] = ()
     build_graph: Callable[[], ReportGraph] = field(default=_no_graph, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:
-        return self.error is None and not any(s.verdict.is_broken for c in self.calls for s in c.sources)
+        return self.error is None and not self.unexpected and not any(s.is_broken for c in self.calls for s in c.sources)
 
     @property
     def broken(self) -> tuple[BrokenPath, ...]:
         """A broken path for each source, of every call, that no real gradient reaches."""
-        return tuple(BrokenPath(s, i) for i, c in enumerate(self.calls) for s in c.sources if s.verdict.is_broken)
+        return tuple(BrokenPath(s, i) for i, c in enumerate(self.calls) for s in c.sources if s.is_broken)
 
     @cached_property
     def drawing(self) -> ReportGraph:

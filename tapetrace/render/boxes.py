@@ -35,6 +35,7 @@ class BoxWriter:
         sources = [n for n in members if n.role is Role.SOURCE]
         ops = [n for n in members if n.role is not Role.SOURCE]
         key = f"p{self.index}_{position}"
+        names = tuple(n.name for n in members)
         if unit.is_break:
             return self._break(key, unit, members, sources, ops, group)
         if unit.is_source:
@@ -45,7 +46,7 @@ class BoxWriter:
             footnote = " · ".join(self._counts(unit, ops, sources, kind))
         return SceneNode(
             key, kind, unit.status, heading, code, captions.place(location) if ops else "", footnote,
-            self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group,
+            self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group, members=names,
         )  # fmt: skip
 
     def edges(self, partition: Partition) -> list[SceneEdge]:
@@ -112,6 +113,7 @@ class BoxWriter:
             key, Kind.BREAK, Status.BREAK, _cause_heading(causes, len(numbers)), location.code if location and self.source else "",
             captions.place(location), captions.lines_of([" · ".join(words), blocked]),
             captions.lines_of([self._tooltip(location, ops, sources), remedy]), numbers, causes, unit.is_target, len(ops), len(sources), group,
+            tuple(n.name for n in members),
         )  # fmt: skip
 
     def _tooltip(self, location: Location | None, ops: Sequence[GraphNode], sources: Sequence[GraphNode]) -> str:

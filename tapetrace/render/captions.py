@@ -84,7 +84,7 @@ def sources_heading(labels: Sequence[str]) -> str:
 def sources_footnote(found: Sequence[SourceResult | None], total: int, kind: str) -> str:
     """How many sources, and what TensorFlow hands back for those without gradient."""
     words: list[str] = []
-    handed = {s.returned for s in found if s is not None and s.verdict.is_broken}
+    handed = {s.returned for s in found if s is not None and s.is_broken}
     if handed == {Returned.NONE}:
         words.append("gradient is None")
     elif handed == {Returned.TENSOR}:

@@ -38,12 +38,13 @@ LOOKS = {
 }
 
 
-def scene_to_dot(scene: Scene) -> str:
-    """The DOT text of a scene. Data flows from top to bottom; the same scene always gives the same text."""
+def scene_to_dot(scene: Scene, *, titled: bool = True) -> str:
+    """The DOT text of a scene. Data flows from top to bottom; the same scene always gives the same text. ``titled=False`` leaves out title, notes
+    and legend."""
     graph = pydot.Dot("tapetrace", graph_type="digraph")
     graph.set_graph_defaults(**_attributes(
-        label=_title(scene), labelloc="t", labeljust="l", fontname=SANS, rankdir="TB", nodesep="0.3", ranksep="0.4", pad="0.25", tooltip=" ",
-        bgcolor="#FFFFFF", outputorder="edgesfirst",
+        label=_title(scene) if titled else "", labelloc="t", labeljust="l", fontname=SANS, rankdir="TB", nodesep="0.3", ranksep="0.4", pad="0.25",
+        tooltip=" ", bgcolor="#FFFFFF", outputorder="edgesfirst",
     ))  # fmt: skip
     graph.set_node_defaults(**_attributes(shape="box", fontname=SANS, fontsize="10", fontcolor=INK, margin="0.09,0.05", height="0.3"))
     graph.set_edge_defaults(**_attributes(arrowsize="0.7", fontname=SANS))

@@ -87,7 +87,7 @@ def _call_group(report: Report, panel: Panel, index: int) -> SceneGroup:
     call = report.calls[panel.call] if panel.call is not None and panel.call < len(report.calls) else None
     title = f"gradient call {index + 1}"
     if call is not None:
-        broken = sum(s.verdict.is_broken for s in call.sources)
+        broken = sum(s.is_broken for s in call.sources)
         where = f"  ·  {captions.place(call.location)}" if call.location else ""
         title += f"{where}  ·  {broken} of {len(call.sources)} without gradient"
     return SceneGroup(f"call_{index}", title, None, is_call=True)

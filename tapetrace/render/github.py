@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Finding, Report
-from tapetrace.render.outline import Place, Weight, outline
+from tapetrace.render.outline import Place, Weight, in_words, outline
 from tapetrace.render.repository import path_in_repository, repository_root
 from tapetrace.render.visible import fold_names, visible, visible_sentence
 
@@ -24,6 +24,11 @@ def render_github(report: Report, *, source: bool = True) -> str:
         if call.unexplained:
             message = f"{fold_names([s.label for s in call.unexplained])}: no gradient, and tapetrace found no break"
             lines.append(_command("error", call.call.location, "tapetrace", message, root, source))
+    lines += [_of_finding("unexpected", "should be frozen, and gets gradient", f, root, source, "error") for f in report.unexpected]
+    for found in report.intermittent:
+        connected, broken = in_words(report, found)
+        message = f"{visible(found.path or found.name)} is connected with {visible(connected)}, and not with {visible(broken)}"
+        lines.append(_command("warning", found.location, "tapetrace: intermittent", message, root, source))
     lines += [_of_finding("not_asked", "is trainable and live, but no call asks for it", f, root, source) for f in report.not_asked]
     lines += [_of_finding("not_applied", "has a gradient that was never handed to an optimizer", f, root, source) for f in report.not_applied]
     lines += [_command("warning", None, "tapetrace: own fault", visible_sentence(d), root, source) for d in report.agreement.disagreed]
@@ -48,8 +53,8 @@ def _of_place(place: Place, asked_at: Location | None, root: Path, source: bool)
     return _command(level, place.location or asked_at, f"tapetrace: {place.cause.value}", message, root, source)
 
 
-def _of_finding(kind: str, what: str, finding: Finding, root: Path, source: bool) -> str:
-    return _command("warning", finding.location, f"tapetrace: {kind}", f"{visible(finding.path or finding.name)} {what}", root, source)
+def _of_finding(kind: str, what: str, finding: Finding, root: Path, source: bool, level: str = "warning") -> str:
+    return _command(level, finding.location, f"tapetrace: {kind}", f"{visible(finding.path or finding.name)} {what}", root, source)
 
 
 def _command(level: str, location: Location | None, title: str, message: str, root: Path, source: bool) -> str:

@@ -6,7 +6,7 @@ import re
 
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Finding, Report
-from tapetrace.render.outline import CallOutline, Place, Weight, never_read, outline
+from tapetrace.render.outline import CallOutline, Place, Weight, in_words, never_read, outline
 from tapetrace.render.text_layout import place_text
 from tapetrace.render.visible import shown_target, visible, visible_sentence
 
@@ -26,6 +26,8 @@ def render_markdown(report: Report, *, source: bool = True) -> str:
         parts += _call(call, source)
     if not report.calls:
         parts.append("No gradient call was seen.")
+    parts += _findings("✗ Should be frozen, and gets gradient", report.unexpected)
+    parts += _intermittent(report)
     parts += _findings("Trainable and live, but no call asks for it", report.not_asked)
     parts += _findings("The gradient was computed, but never handed to an optimizer", report.not_applied)
     if never_read(report) and report.blind_spots:
@@ -48,6 +50,10 @@ def _call(found: CallOutline, source: bool) -> list[str]:
         healthy = total - len(found.conditional) - len(found.opaque)
         head = f"### {'✓' if healthy == total else '~'} {found.count(healthy, 'receive')} gradient"
     parts = [head, f"{_code(found.asked(source))}{_at(found.call.location)}"]
+    if found.call.inputs:
+        parts.append(f"Traced with {_code(found.call.inputs)}.")
+    if found.frozen:
+        parts.append(f"{len(found.frozen)} more frozen, as they should be: {_names([s.label for s in found.frozen])}")
     if found.silent:
         names = _names([s.label for s in found.silent])
         parts.append(f"**{len(found.silent)} of them silently**: TensorFlow returns zeros and warns of nothing ({names}).")
@@ -89,6 +95,16 @@ def _findings(what: str, findings: tuple[Finding, ...]) -> list[str]:
         return []
     listed = "\n".join(f"- {_code(f.path or f.name)}{_at(f.location)}" for f in findings[:_MOST])
     return [f"{what}:", listed + _more(len(findings))]
+
+
+def _intermittent(report: Report) -> list[str]:
+    if not report.intermittent:
+        return []
+    rows = []
+    for found in report.intermittent[:_MOST]:
+        connected, broken = in_words(report, found)
+        rows.append(f"- {_code(found.path or found.name)}{_at(found.location)}: connected with {_code(connected)}, broken with {_code(broken)}")
+    return ["Connected at one time and not at another:", "\n".join(rows) + _more(len(report.intermittent))]
 
 
 def _self_check(report: Report) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tapetrace.model.locations import Location
-from tapetrace.model.report import Break, CallResult, Report, RootCause, SourceResult
+from tapetrace.model.report import Break, CallResult, Intermittent, Report, RootCause, SourceResult
 from tapetrace.model.words import Cause, Verdict
 
 Chain = tuple[Break, ...]
@@ -58,7 +58,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CallOutline:
-    """One gradient call, sorted for telling."""
+    """One gradient call, sorted for telling. ``call`` is without the sources that get no gradient and should not; those are ``frozen``."""
 
     index: int
     call: CallResult
@@ -74,6 +74,7 @@ class CallOutline:
     """Chains of two breaks and more on one path, with the sources behind them."""
     unexplained: tuple[SourceResult, ...]
     """Broken sources for which no break is given."""
+    frozen: tuple[SourceResult, ...] = ()
 
     def asked(self, source: bool = True) -> str:
         """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where the code may be shown and is plain."""
@@ -103,13 +104,22 @@ def outline(report: Report) -> tuple[CallOutline, ...]:
     return tuple(_outline_call(report, i, call) for i, call in enumerate(report.calls))
 
 
+def in_words(report: Report, found: Intermittent) -> tuple[str, str]:
+    """With which inputs a source is connected, and with which it is not."""
+    texts = [c.inputs or f"call {i + 1} of the report" for i, c in enumerate(report.calls)]
+    return " or ".join(texts[i] for i in found.connected), " or ".join(texts[i] for i in found.broken)
+
+
 def never_read(report: Report) -> bool:
     """Whether some source is never read, which makes the blind spots suspects."""
     return any(b.cause is Cause.NEVER_READ for c in report.calls for s in c.sources for b in s.breaks)
 
 
 def _outline_call(report: Report, index: int, call: CallResult) -> CallOutline:
-    broken = tuple(s for s in call.sources if s.verdict.is_broken)
+    frozen = tuple(s for s in call.sources if s.frozen and s.verdict.is_broken)
+    if frozen:
+        call = replace(call, sources=tuple(s for s in call.sources if s not in frozen))
+    broken = tuple(s for s in call.sources if s.is_broken)
     roots = [r for r in report.root_causes if r.call == index]
     numbers = {r.number for r in roots}
     places = [_place_of_root(r, call.sources) for r in sorted(roots, key=lambda r: r.number)]
@@ -124,6 +134,7 @@ def _outline_call(report: Report, index: int, call: CallResult) -> CallOutline:
         places=(*places, *_places_without_number(call.sources, numbers, index)),
         series=_series(broken),
         unexplained=tuple(s for s in broken if not s.breaks),
+        frozen=frozen,
     )
 
 

@@ -11,6 +11,7 @@ from tapetrace.render.dot import scene_to_dot
 from tapetrace.render.engines import TIME_LIMIT, LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
 from tapetrace.render.folding import BUDGET, fold
+from tapetrace.render.scene import Scene
 from tapetrace.render.units import Details
 
 picture_formats = frozenset({".svg", ".pdf", ".png", ".dot"})
@@ -31,28 +32,34 @@ def write_picture(report: Report, path: Path, *, detail: str = "line", source: b
         raise OutputError(f"cannot draw {str(path)!r}: end its name in {', '.join(sorted(picture_formats))}")
     if detail not in Details:
         raise OutputError(f"there is no picture at the detail {detail!r}: choose one of {', '.join(Details)}")
-    text = scene_to_dot(fold(report, detail=detail, source=source))
+    scene = fold(report, detail=detail, source=source)
     if suffix == ".dot":
-        write_atomic(path, text.encode("utf-8"))
+        write_atomic(path, scene_to_dot(scene).encode("utf-8"))
         return path
     try:
-        picture = _draw(report, text, suffix[1:], detail, source, time_limit)
+        _, picture = draw(report, scene, suffix[1:], detail=detail, source=source, time_limit=time_limit)
     except OutputError as error:
         beside = path.with_suffix(".dot")
-        write_atomic(beside, text.encode("utf-8"))
+        write_atomic(beside, scene_to_dot(scene).encode("utf-8"))
         raise OutputError(f"{str(path)!r} was not drawn, its graph is in {str(beside)!r}: {error}") from error
     write_atomic(path, picture)
     return path
 
 
-def _draw(report: Report, text: str, form: str, detail: str, source: bool, time_limit: float) -> bytes:
+def draw(
+    report: Report, scene: Scene, form: str, *, detail: str = "line", source: bool = True, titled: bool = True, time_limit: float = TIME_LIMIT
+) -> tuple[Scene, bytes]:
+    """A scene of the report laid out by the engine, folded further as long as the layout takes too long, with the scene that was drawn at last.
+
+    Raises `OutputError` when even the coarsest takes too long, or for want of a layout engine.
+    """
     for further in (*_BUDGETS[1:], None):
         try:
-            return lay_out(text, form, time_limit=time_limit)
+            return scene, lay_out(scene_to_dot(scene, titled=titled), form, time_limit=time_limit)
         except LayoutTimeout:
             if further is None:
                 break
-        scene = fold(report, detail=detail, budget=further, source=source)
+        folded = fold(report, detail=detail, budget=further, source=source)
         note = f"folded to at most {further} boxes, since the layout of more took longer than {time_limit:g} s"
-        text = scene_to_dot(replace(scene, notes=(*scene.notes, note)))
+        scene = replace(folded, notes=(*folded.notes, note))
     raise OutputError(f"the layout took longer than {time_limit:g} s even with {_BUDGETS[-1]} boxes: draw it with `dot` where there is more time")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapetrace.model.locations import Location
 from tapetrace.model.report import CallResult, Report, SourceResult
-from tapetrace.render.outline import Place, Weight, outline
+from tapetrace.render.outline import Place, Weight, in_words, outline
 from tapetrace.render.repository import repository_root
 from tapetrace.render.sarif_pieces import Pieces, fingerprint, rule
 from tapetrace.render.visible import fold_names, visible, visible_sentence
@@ -49,6 +49,12 @@ def _results(report: Report, pieces: Pieces) -> list[Result]:
         if found.unexplained:
             names = fold_names([s.label for s in found.unexplained])
             results.append(_result("unexplained", "error", f"no gradient reaches {names}, and no break was found", found.call.location, pieces))
+    for f in report.unexpected:
+        results.append(_result("unexpected", "error", f"{visible(f.path or f.name)} should be frozen, and gets gradient", f.location, pieces))
+    for found_at_times in report.intermittent:
+        connected, broken = in_words(report, found_at_times)
+        text = f"{visible(found_at_times.path or found_at_times.name)} is connected with {visible(connected)}, and not with {visible(broken)}"
+        results.append(_result("intermittent", "warning", text, found_at_times.location, pieces))
     for f in report.not_asked:
         text = f"{visible(f.path or f.name)} is trainable and live, but no gradient call asks for it"
         results.append(_result("not_asked", "warning", text, f.location, pieces))

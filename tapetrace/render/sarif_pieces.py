@@ -14,6 +14,8 @@ from tapetrace.render.repository import path_in_repository, uri_of
 from tapetrace.render.visible import visible
 
 _OWN_RULES = {
+    "unexpected": ("A source that should be frozen gets gradient.", "Leave it out of the sources, or stop the gradient on the way to it."),
+    "intermittent": ("A source is connected in one call of a line and not in another.", "Look at what differs: a flag, a shape, a branch."),
     "not_asked": ("A trainable variable is live, but no gradient call asks for it.", "Add it to the sources, or set trainable=False."),
     "not_applied": ("A gradient was computed, but never handed to an optimizer.", "Hand it to apply_gradients, or leave it out of the sources."),
     "unexplained": ("A source is not connected, and tapetrace cannot say why.", "Report it as a fault of tapetrace."),

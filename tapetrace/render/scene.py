@@ -55,6 +55,8 @@ class SceneNode:
     """How many sources it stands for."""
     group: str | None = None
     """Key of the innermost group around it."""
+    members: tuple[str, ...] = ()
+    """Names of the nodes of the report's graph that the box stands for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ def _call(found: CallOutline, layout: Layout) -> list[list[Text]]:
         style, sign = (GOOD, "✓") if healthy == len(found.call.sources) else (MAYBE, "~")
         blocks += [[layout.headline(sign, style, f"{found.count(healthy, 'receive')} gradient{always}", where), *_under_headline(found, layout)]]
         blocks += [_place(p, layout) for p in found.of_weight(Weight.BROKEN)]
+    elif found.frozen:
+        blocks += [[layout.headline("✓", GOOD, "nothing but frozen sources was asked for", where), *_under_headline(found, layout)]]
     else:
         blocks += [[layout.headline("~", MAYBE, "no source was asked for", where)]]
     if found.conditional:
@@ -43,6 +45,10 @@ def _call(found: CallOutline, layout: Layout) -> list[list[Text]]:
 
 def _under_headline(found: CallOutline, layout: Layout) -> list[Text]:
     lines = []
+    if found.call.inputs:
+        lines += layout.sentence(f"traced with {visible_sentence(found.call.inputs)}", style=FAINT)
+    if found.frozen:
+        lines += layout.sentence(f"{len(found.frozen)} more frozen, as they should be ({_names(found.frozen)})", style=FAINT)
     if found.silent:
         silent = "all" if len(found.silent) == len(found.broken) > 1 else str(len(found.silent))
         names = _names(found.silent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from tapetrace.model.report import BlindSpot, Finding, Report
-from tapetrace.render.outline import never_read
+from tapetrace.render.outline import in_words, never_read
 from tapetrace.render.text_layout import BAD, FAINT, MAYBE, NAME, Layout, place_text
 from tapetrace.render.visible import shown_target, visible, visible_sentence
 
@@ -29,6 +29,8 @@ def step_lines(report: Report, layout: Layout) -> list[list[Text]]:
     blocks = []
     if not report.calls:
         blocks.append([Text("~ no gradient call was seen: the step never asked a tape for a gradient", MAYBE)])
+    blocks.append(_findings("should be frozen, and gets gradient (unexpected)", report.unexpected, layout, "✗", BAD))
+    blocks.append(_intermittent(report, layout))
     blocks.append(_findings("trainable and live, but no call asks for it (not_asked)", report.not_asked, layout))
     blocks.append(_findings("the gradient was computed, but never handed to an optimizer (not_applied)", report.not_applied, layout))
     if never_read(report):
@@ -40,14 +42,28 @@ def step_lines(report: Report, layout: Layout) -> list[list[Text]]:
     return blocks
 
 
-def _findings(what: str, findings: tuple[Finding, ...], layout: Layout) -> list[Text]:
+def _findings(what: str, findings: tuple[Finding, ...], layout: Layout, sign: str = "!", style: str = MAYBE) -> list[Text]:
     if not findings:
         return []
-    lines = [Text(f"! {len(findings)} {'variable' if len(findings) == 1 else 'variables'}: {what}", MAYBE)]
+    lines = [Text(f"{sign} {len(findings)} {'variable' if len(findings) == 1 else 'variables'}: {what}", style)]
     for f in findings[:_MOST]:
         lines.append(Text(f"     {visible(f.path or f.name)}").append(f"    {place_text(f.location.frame)}" if f.location else "", FAINT))
         lines += layout.code(f.location)
     return lines + _more(len(findings))
+
+
+def _intermittent(report: Report, layout: Layout) -> list[Text]:
+    if not report.intermittent:
+        return []
+    number = len(report.intermittent)
+    lines = [Text(f"! {number} {'source' if number == 1 else 'sources'}: connected at one time and not at another (intermittent)", MAYBE)]
+    for found in report.intermittent[:_MOST]:
+        connected, broken = in_words(report, found)
+        where = f"    {place_text(found.location.frame)}" if found.location else ""
+        lines.append(Text(f"     {visible(found.path or found.name)}").append(where, FAINT))
+        lines += layout.labelled("connected", f"with {visible_sentence(connected)}")
+        lines += layout.labelled("broken", f"with {visible_sentence(broken)}")
+    return lines + _more(number)
 
 
 def _suspects(spots: tuple[BlindSpot, ...]) -> list[Text]:

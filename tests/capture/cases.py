@@ -26,7 +26,7 @@ class Case:
     def check(self) -> Report:
         """The report on the step; fails when it is not as expected or contradicts TensorFlow."""
         step, args = self.build()
-        report = tapetrace.check(step, *args)
+        report = tapetrace.check(step, *args, mode="graph")
         truth_step, truth_args = self.build()
         found = contradictions(report, ask_tensorflow(truth_step, truth_args), may_vanish=LIVE if self.vanishing else frozenset())
         if verdicts(report) != self.expected:

@@ -21,9 +21,10 @@ DRAWS = 3
 @dataclass
 class Handed:
     """One gradient call: ``kinds`` of what came back for each source ("none", "tensor", "error"), and ``sizes``, the sum of the absolute values
-    of each tensor, a row for each time the call was run."""
+    of each tensor, a row for each time the call was run. ``error``: the type of what the call raised."""
 
     kinds: tuple[str, ...]
+    error: str = ""
     sizes: list[tuple[float, ...]] = field(default_factory=list)
 
     def was_nonzero(self, source: int) -> bool:
@@ -96,8 +97,8 @@ def _listening(calls: list[Handed]) -> Iterator[None]:
             inside[0] += 1
             try:
                 found = original(*args, **kwargs)
-            except Exception:
-                calls.append(Handed(("error",) * count))
+            except Exception as error:
+                calls.append(Handed(("error",) * count, type(error).__name__))
                 raise
             finally:
                 inside[0] -= 1
@@ -136,8 +137,8 @@ def contradictions(report: Report, truth: Truth, *, may_vanish: Set[Verdict] = f
     as a number in every draw."""
     found = [*report.agreement.disagreed]
     handed = truth.calls
-    if truth.raised is not None and report.ok:
-        found.append(f"the step raised {type(truth.raised).__name__}: {str(truth.raised).strip().splitlines()[-1]}")
+    if truth.raised is not None and report.error is None and not any(c.error for c in report.calls):
+        found.append(f"the step raised {truth.raised!r:.300}")
     if len(report.calls) < len(handed):
         handed = [h for h in handed if h.sizes or "error" in h.kinds]  # what AutoGraph traced only to see the type of a name never ran
     raised = bool(handed) and "error" in handed[-1].kinds
@@ -155,7 +156,8 @@ def _in_call(call: CallResult, truth: Handed, may_vanish: Set[Verdict]) -> Itera
     for i, (source, kind) in enumerate(zip(call.sources, truth.kinds, strict=True)):
         said = f"{source.label}: {source.verdict.value}"
         if kind == "error":
-            if source.verdict in LIVE or source.verdict is Verdict.OPAQUE:
+            # What else a call raises is an error of TensorFlow's own, about which a verdict says nothing.
+            if truth.error == "LookupError" and (source.verdict in LIVE or source.verdict is Verdict.OPAQUE):
                 yield f"{said}, but the call raised"
         elif source.verdict is Verdict.ERROR:
             yield f"{said}, but the call did not raise"

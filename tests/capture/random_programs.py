@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-PRELUDE = '''\
+PRELUDE = """\
 import numpy as np
 import tensorflow as tf
 
@@ -23,12 +23,13 @@ def one_sided(a, b):
 def as_numpy(a):
     return np.sin(a)
 
-'''
+"""
 
 SMOOTH = ("tf.sin({a})", "tf.tanh({a})", "tf.sigmoid({a})", "tf.nn.softplus({a})", "tf.square({a}) * 0.5", "tf.reverse({a}, [0])", "tf.identity({a})",
           "tf.reduce_sum({a}) * tf.ones([3])", "tf.cumsum({a})", "tf.gather({a}, [2, 0, 1])", "tf.reshape(tf.stack([{a}, {a}]), [2, 3])[0]",
           "tf.concat([{a}[1:], {a}[:1]], 0)", "straight_through({a})", "tf.map_fn(lambda e: tf.sin(e), {a})", "tf.exp(tf.tanh({a}))")  # fmt: skip
-BINARY = ("{a} + {b}", "{a} * {b}", "tf.where(x > 0.1, {a}, {b})", "tf.add_n([{a}, {b}, {a}])", "tf.concat([{a}[:1], {b}[1:]], 0)", "one_sided({a}, {b})",
+BINARY = ("{a} + {b}", "{a} * {b}", "tf.where(x > 0.1, {a}, {b})", "tf.add_n([{a}, {b}, {a}])", "tf.concat([{a}[:1], {b}[1:]], 0)",
+          "one_sided({a}, {b})",
           "tf.linalg.matvec({a}[:, None] + tf.eye(3), {b})", "tf.einsum('i,j->i', {a}, {b})", "tf.tensor_scatter_nd_update({a}, [[0]], {b}[:1])",
           "tf.cond(x[0] > 0.0, lambda: {a}, lambda: {b})")  # fmt: skip
 BREAKS = ("tf.stop_gradient({a})", "tf.floor({a}) + 0.7", "tf.sign({a}) + 0.5", "tf.cast(tf.cast({a} * 5.0, tf.int32), tf.float32) + 0.3",
@@ -48,6 +49,7 @@ class Writer:
         self.functions: list[str] = []
         self.tape = ""
         self.count = 0
+        self.loops = 0
 
     def program(self) -> str:
         """The module's text: ``make()`` gives the step and its arguments."""
@@ -109,12 +111,15 @@ class Writer:
         name = self.random.choice(own) if own and (level or self.random.random() < 0.2) else self.fresh()
         if level and not own:
             name = "_"
-        self.write(depth, f"{name} = {expression}")
+        # What a loop only overwrites is live as far as anybody knows who does not count its rounds.
+        self.write(depth, f"{name} = {expression} + {name} * 0.3" if self.loops and name != "_" else f"{name} = {expression}")
         if not level and name not in self.names:
             self.names.append(name)
 
     def write_state(self, depth: int, level: int) -> None:
-        self.write(depth, self.random.choice(("s.assign({a})", "s.assign_add({a} * 0.1)", "s.scatter_nd_update([[1]], {a}[:1])")).format(a=self.pick()))
+        self.write(
+            depth, self.random.choice(("s.assign({a})", "s.assign_add({a} * 0.1)", "s.scatter_nd_update([[1]], {a}[:1])")).format(a=self.pick())
+        )
 
     def branch(self, depth: int, level: int) -> None:
         self.write(depth, f"if {self.random.choice(CONDITIONS)}:")
@@ -125,7 +130,9 @@ class Writer:
 
     def loop(self, depth: int, level: int) -> None:
         self.write(depth, f"for _ in tf.range({self.random.randint(2, 3)}):")
+        self.loops += 1
         self.block(depth + 1, level + 1, self.random.randint(1, 3))
+        self.loops -= 1
 
     def stopped(self, depth: int, level: int) -> None:
         self.write(depth, f"with {self.tape}.stop_recording():")
@@ -139,13 +146,16 @@ class Writer:
 
     def call(self, depth: int, level: int) -> None:
         own = [n for n in self.names if n != "x"]
-        left, right = (self.random.choice(own), self.random.choice(own)) if level and own else (self.fresh(), self.fresh())
-        if level and not own:
-            return self.assign(depth, level)
-        self.write(depth, f"{left}, {right} = {self.random.choice(self.functions)}({self.pick()} + 0.0, {self.pick()} + 0.0, x)")
+        arguments = f"{self.random.choice(self.functions)}({self.pick()} + 0.0, {self.pick()} + 0.0, x)"
         if not level:
+            left, right = self.fresh(), self.fresh()
+            self.write(depth, f"{left}, {right} = {arguments}")
             self.names += [left, right]
-        return None
+        elif own:
+            name = self.random.choice(own)
+            self.write(depth, f"{name} = {name} * 0.3 + {arguments}[{self.random.randint(0, 1)}]")
+        else:
+            self.write(depth, f"_ = {arguments}")
 
     def function(self) -> None:
         name = f"layer{len(self.functions)}"
@@ -171,18 +181,21 @@ class Writer:
             self.write(depth + 1, f"{self.tape}.watch({self.random.choice([*self.names, *self.variables])})")
         return self.tape
 
-    def sources(self) -> str:
-        pool = [*self.variables, "s", *self.names]
+    def sources(self, besides: str) -> str:
+        # TensorFlow answers ones or None for a target that it does not watch and that is a source as well, by whether other targets use it.
+        pool = [n for n in (*self.variables, "s", *self.names) if n not in besides.split()]
         return ", ".join(self.random.sample(pool, self.random.randint(1, min(4, len(pool)))))
 
     def ask(self, depth: int, tape: str) -> str:
         result = self.fresh("g")
-        target = self.names[-1] if self.random.random() < 0.7 else f"[{self.names[-1]}, {self.random.choice(self.names)}]"
+        targets = [self.names[-1]] if self.random.random() < 0.7 else [self.names[-1], self.random.choice(self.names)]
+        target = targets[0] if len(targets) == 1 else f"[{', '.join(targets)}]"
         zero = ", unconnected_gradients='zero'" if self.random.random() < 0.1 else ""
-        if self.random.random() < 0.1 and not target.startswith("["):
-            self.write(depth, f"{result} = {tape}.jacobian({target}, [{self.sources()}]{zero})")
+        if self.random.random() < 0.1 and len(targets) == 1:
+            self.write(depth, f"{result} = {tape}.jacobian({target}, [{self.sources(target)}]{zero})")
         else:
-            self.write(depth, f"{result} = {tape}.gradient({target}, [{self.sources()}]{zero})")
+            besides = " ".join(targets) if len(targets) > 1 else ""
+            self.write(depth, f"{result} = {tape}.gradient({target}, [{self.sources(besides)}]{zero})")
         return result
 
     def one_tape(self, depth: int) -> list[str]:

@@ -377,5 +377,3 @@ def no_targets() -> Any:
 @pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)
 def test_agrees_with_tensorflow(one: Case) -> None:
     one.check()
-
-

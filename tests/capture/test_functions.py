@@ -339,7 +339,7 @@ def test_a_check_leaves_no_trace_in_the_users_functions() -> None:
         trainer.train(x[:2])
         return cold(x)
 
-    with pytest.raises(Exception, match="(?i)shapes|dimensions"):
+    with pytest.raises(Exception, match=r"(?i)shapes|dimensions"):
         tapetrace.check(step, X)
     assert [f.experimental_get_tracing_count() for f in (warm, cold, step, trainer.train)] == [1, 0, 0, 1]
 

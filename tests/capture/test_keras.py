@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras import layers
 
 import tapetrace
 from tapetrace.model.words import Verdict
@@ -18,7 +19,7 @@ from tests.capture.oracle import LIVE, ask_tensorflow, contradictions
 IMAGES, ROWS, WORDS = (2, 8, 8, 1), (2, 4, 3), (2, 5)
 
 
-class Cell(keras.layers.Layer):
+class Cell(layers.Layer):
     """A recurrent cell of the user's, of which one weight is never used."""
 
     def __init__(self) -> None:
@@ -36,50 +37,52 @@ class Cell(keras.layers.Layer):
 
 def attention() -> keras.Model:
     inputs = keras.Input(ROWS[1:])
-    return keras.Model(inputs, keras.layers.MultiHeadAttention(2, 2)(inputs, inputs))
+    return keras.Model(inputs, layers.MultiHeadAttention(2, 2)(inputs, inputs))
 
 
 LAYERS: dict[str, tuple[Callable[[], Any], tuple[int, ...], str]] = {
-    "dense": (lambda: keras.layers.Dense(2, activation="relu"), ROWS, "connected connected"),
-    "convolution": (lambda: keras.layers.Conv2D(2, 3), IMAGES, "connected connected"),
-    "transposed convolution": (lambda: keras.layers.Conv2DTranspose(2, 3), IMAGES, "connected connected"),
-    "separable convolution": (lambda: keras.layers.SeparableConv2D(2, 3), IMAGES, "connected connected connected"),
-    "batch normalization": (keras.layers.BatchNormalization, ROWS, "connected connected"),
-    "layer normalization": (keras.layers.LayerNormalization, ROWS, "connected connected"),
-    "lstm": (lambda: keras.layers.LSTM(2), ROWS, "connected connected connected"),
-    "gru": (lambda: keras.layers.GRU(2, return_sequences=True), ROWS, "connected connected connected"),
-    "simple rnn, unrolled": (lambda: keras.layers.SimpleRNN(2, unroll=True), ROWS, "connected connected connected"),
-    "bidirectional": (lambda: keras.layers.Bidirectional(keras.layers.LSTM(2)), ROWS, " ".join(["connected"] * 6)),
-    "a cell of the user's": (lambda: keras.layers.RNN(Cell()), ROWS, "connected none"),
+    "dense": (lambda: layers.Dense(2, activation="relu"), ROWS, "connected connected"),
+    "convolution": (lambda: layers.Conv2D(2, 3), IMAGES, "connected connected"),
+    "transposed convolution": (lambda: layers.Conv2DTranspose(2, 3), IMAGES, "connected connected"),
+    "separable convolution": (lambda: layers.SeparableConv2D(2, 3), IMAGES, "connected connected connected"),
+    "batch normalization": (layers.BatchNormalization, ROWS, "connected connected"),
+    "layer normalization": (layers.LayerNormalization, ROWS, "connected connected"),
+    "lstm": (lambda: layers.LSTM(2), ROWS, "connected connected connected"),
+    "gru": (lambda: layers.GRU(2, return_sequences=True), ROWS, "connected connected connected"),
+    "simple rnn, unrolled": (lambda: layers.SimpleRNN(2, unroll=True), ROWS, "connected connected connected"),
+    "bidirectional": (lambda: layers.Bidirectional(layers.LSTM(2)), ROWS, " ".join(["connected"] * 6)),
+    "a cell of the user's": (lambda: layers.RNN(Cell()), ROWS, "connected none"),
     "attention": (attention, ROWS, " ".join(["connected"] * 8)),
-    "time distributed": (lambda: keras.layers.TimeDistributed(keras.layers.Dense(2)), ROWS, "connected connected"),
-    "embedding": (lambda: keras.Sequential([keras.layers.Embedding(9, 3), keras.layers.Dense(1)]), WORDS, "connected connected connected"),
+    "time distributed": (lambda: layers.TimeDistributed(layers.Dense(2)), ROWS, "connected connected"),
+    "embedding": (lambda: keras.Sequential([layers.Embedding(9, 3), layers.Dense(1)]), WORDS, "connected connected connected"),
     "masked recurrence": (
-        lambda: keras.Sequential([keras.layers.Embedding(9, 3, mask_zero=True), keras.layers.GRU(2)]), WORDS, "connected connected connected connected"
+        lambda: keras.Sequential([layers.Embedding(9, 3, mask_zero=True), layers.GRU(2)]),
+        WORDS,
+        "connected connected connected connected",
     ),
-    "dropout": (lambda: keras.Sequential([keras.layers.Dense(4), keras.layers.Dropout(0.5), keras.layers.Dense(2)]), ROWS, " ".join(["connected"] * 4)),
+    "dropout": (lambda: keras.Sequential([layers.Dense(4), layers.Dropout(0.5), layers.Dense(2)]), ROWS, " ".join(["connected"] * 4)),
     "pooling": (
-        lambda: keras.Sequential([keras.layers.Conv2D(2, 3), keras.layers.MaxPooling2D(), keras.layers.GlobalAveragePooling2D()]),
+        lambda: keras.Sequential([layers.Conv2D(2, 3), layers.MaxPooling2D(), layers.GlobalAveragePooling2D()]),
         IMAGES,
         "connected connected",
     ),
     "upsampling and resizing": (
-        lambda: keras.Sequential([keras.layers.Conv2D(2, 3), keras.layers.UpSampling2D(interpolation="bilinear"), keras.layers.Resizing(4, 4)]),
+        lambda: keras.Sequential([layers.Conv2D(2, 3), layers.UpSampling2D(interpolation="bilinear"), layers.Resizing(4, 4)]),
         IMAGES,
         "connected connected",
     ),
     "rounded in a lambda": (
-        lambda: keras.Sequential([keras.layers.Dense(2), keras.layers.Lambda(tf.round), keras.layers.Dense(1)]),
+        lambda: keras.Sequential([layers.Dense(2), layers.Lambda(tf.round), layers.Dense(1)]),
         ROWS,
         "none none connected connected",
     ),
     "stopped by keras.ops": (
-        lambda: keras.Sequential([keras.layers.Dense(2), keras.layers.Lambda(keras.ops.stop_gradient), keras.layers.Dense(1)]),
+        lambda: keras.Sequential([layers.Dense(2), layers.Lambda(keras.ops.stop_gradient), layers.Dense(1)]),
         ROWS,
         "none none connected connected",
     ),
     "group convolution, prelu": (
-        lambda: keras.Sequential([keras.layers.DepthwiseConv2D(3), keras.layers.PReLU(), keras.layers.Flatten(), keras.layers.Dense(1)]),
+        lambda: keras.Sequential([layers.DepthwiseConv2D(3), layers.PReLU(), layers.Flatten(), layers.Dense(1)]),
         IMAGES,
         " ".join(["connected"] * 5),
     ),
@@ -105,9 +108,9 @@ def test_layers(name: str) -> None:
     assert verdicts(report) == expected
 
 
-def compiled(*layers: Any, optimizer: Any = "adam", loss: Any = "mse") -> Any:
+def compiled(*parts: Any, optimizer: Any = "adam", loss: Any = "mse") -> Any:
     keras.utils.set_random_seed(1)
-    model = keras.Sequential([keras.Input((4,)), *layers])
+    model = keras.Sequential([keras.Input((4,)), *parts])
     model.compile(optimizer=optimizer, loss=loss)
     return model
 
@@ -116,7 +119,7 @@ X, Y = np.ones((8, 4), "float32"), np.ones((8, 1), "float32")
 
 
 def test_a_compiled_model() -> None:
-    model = compiled(keras.layers.Dense(3, activation="relu"), keras.layers.Dense(1))
+    model = compiled(layers.Dense(3, activation="relu"), layers.Dense(1))
     before = [w.numpy().copy() for w in model.weights]
     report = tapetrace.check(model, X, Y)
     assert verdicts(report) == "connected connected connected connected"
@@ -127,12 +130,12 @@ def test_a_compiled_model() -> None:
 
 
 def test_a_compiled_model_with_a_break() -> None:
-    model = compiled(keras.layers.Dense(3), keras.layers.Lambda(tf.round), keras.layers.Dense(1))
+    model = compiled(layers.Dense(3), layers.Lambda(tf.round), layers.Dense(1))
     assert verdicts(tapetrace.check(model, X, Y)) == "none none connected connected"
 
 
 def test_a_model_that_was_fitted_is_checked_as_well_and_fits_on() -> None:
-    model = compiled(keras.layers.Dense(3), keras.layers.BatchNormalization(), keras.layers.Dense(1))
+    model = compiled(layers.Dense(3), layers.BatchNormalization(), layers.Dense(1))
     model.fit(X, Y, verbose=0)
     report = tapetrace.check(model, X, Y)
     assert verdicts(report) == "connected connected connected connected connected connected"
@@ -141,7 +144,7 @@ def test_a_model_that_was_fitted_is_checked_as_well_and_fits_on() -> None:
 
 
 def test_a_model_none_of_whose_gradients_exist() -> None:
-    model = compiled(keras.layers.Dense(1), keras.layers.Lambda(tf.round))
+    model = compiled(layers.Dense(1), layers.Lambda(tf.round))
     report = tapetrace.check(model, X, Y)
     assert verdicts(report) == "none none"
     assert report.error is not None
@@ -153,7 +156,7 @@ def test_a_model_with_its_own_train_step() -> None:
     class Two(keras.Model):
         def __init__(self) -> None:
             super().__init__()
-            self.used, self.spare = keras.layers.Dense(1), keras.layers.Dense(1)
+            self.used, self.spare = layers.Dense(1), layers.Dense(1)
 
         def call(self, x: tf.Tensor) -> tf.Tensor:
             return self.used(x)
@@ -163,9 +166,7 @@ def test_a_model_with_its_own_train_step() -> None:
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
             variables = [*self.used.trainable_variables, *self.spare.trainable_variables]
-            self.optimizer.apply_gradients(
-                (g, v) for g, v in zip(tape.gradient(loss, variables), variables, strict=True) if g is not None
-            )
+            self.optimizer.apply_gradients((g, v) for g, v in zip(tape.gradient(loss, variables), variables, strict=True) if g is not None)
             return {"loss": loss}
 
     model = Two()
@@ -178,7 +179,9 @@ def test_a_model_with_its_own_train_step() -> None:
 def test_mixed_precision_with_loss_scaling() -> None:
     policy = keras.mixed_precision.Policy("mixed_float16")
     model = compiled(
-        keras.layers.Dense(3, dtype=policy), keras.layers.Dense(1, dtype=policy), optimizer=keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+        layers.Dense(3, dtype=policy),
+        layers.Dense(1, dtype=policy),
+        optimizer=keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()),
     )
     report = tapetrace.check(model, X, Y)
     assert verdicts(report) == "connected connected connected connected"
@@ -187,7 +190,7 @@ def test_mixed_precision_with_loss_scaling() -> None:
 
 def test_losses_metrics_and_regularizers() -> None:
     model = compiled(
-        keras.layers.Dense(3, kernel_regularizer="l2", activity_regularizer="l1"), keras.layers.Dense(2, activation="softmax"),
+        layers.Dense(3, kernel_regularizer="l2", activity_regularizer="l1"), layers.Dense(2, activation="softmax"),
         loss="sparse_categorical_crossentropy",
     )  # fmt: skip
     model.compile("adamw", "sparse_categorical_crossentropy", metrics=["accuracy"], jit_compile=False)
@@ -197,7 +200,7 @@ def test_losses_metrics_and_regularizers() -> None:
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "rmsprop", "adagrad", "lion", "ftrl", "nadam"])
 def test_optimizers_change_nothing(optimizer: str) -> None:
-    model = compiled(keras.layers.Dense(1), optimizer=optimizer)
+    model = compiled(layers.Dense(1), optimizer=optimizer)
     report = tapetrace.check(model, X, Y)
     assert verdicts(report) == "connected connected"
     assert report.not_applied == ()

@@ -24,7 +24,7 @@ def test_before_the_gradient_call() -> None:
         return tape.gradient(y, W)
 
     with pytest.raises(tapetrace.TapetraceError) as raised:
-        tapetrace.check(step, X)
+        tapetrace.check(step, X, mode="graph")
     line = step.__code__.co_firstlineno + 2
     assert f"test_raising.py:{line}" in str(raised.value)
     assert "in user code" not in str(raised.value)
@@ -38,7 +38,7 @@ def test_after_the_gradient_call() -> None:
         dw, dv = tape.gradient(y, [W, V])
         return dw + dv.shape
 
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) == "connected none"
     assert report.error is not None
     assert report.error.type == "AttributeError"
@@ -56,7 +56,7 @@ def test_between_two_gradient_calls() -> None:
             z = tf.concat([first, tf.ones([2, 2])], 0)
         return tape.gradient(z, V)
 
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) == "connected"
     assert report.error is not None
     assert report.error.type == "ValueError"
@@ -72,7 +72,7 @@ def test_in_a_branch_after_the_gradient_call() -> None:
             result = tf.reshape(result, [4])
         return result
 
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) == "connected"
     assert report.error is not None
 
@@ -82,10 +82,10 @@ def test_in_a_function_after_the_gradient_call() -> None:
     def inner(x: tf.Tensor) -> Any:
         with tf.GradientTape() as tape:
             y = W * x + tf.stop_gradient(V)
-        dw, _ = tape.gradient(y, [W, V])
+        _dw, _ = tape.gradient(y, [W, V])
         raise ValueError("for the test")
 
-    report = tapetrace.check(lambda x: inner(x), X)
+    report = tapetrace.check(lambda x: inner(x), X, mode="graph")
     assert verdicts(report) == "connected none"
     assert report.error is not None
     assert (report.error.type, report.error.message) == ("ValueError", "for the test")
@@ -97,7 +97,7 @@ def test_gradients_multiplied_while_one_is_none() -> None:
             y = W * x
         return [g * 2.0 for g in tape.gradient(y, [W, V])]
 
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) == "connected none"
     assert report.error is not None
     assert report.error.type in ("TypeError", "ValueError")
@@ -109,7 +109,7 @@ def test_an_op_without_a_gradient() -> None:
             y = tf.image.adjust_contrast(image * W, 2.0) * V
         return tape.gradient(y, [W, V])
 
-    report = tapetrace.check(step, tf.TensorSpec([2, 2, 3]))
+    report = tapetrace.check(step, tf.TensorSpec([2, 2, 3]), mode="graph")
     assert verdicts(report) == "error error"
     assert report.calls[0].error is not None
     assert report.calls[0].error.type == "LookupError"
@@ -126,7 +126,7 @@ def test_an_op_without_a_gradient_in_the_first_of_two_calls() -> None:
             z = image * V
         return first, tape.gradient(z, V)
 
-    assert verdicts(tapetrace.check(step, tf.TensorSpec([2, 2, 3]))) == "error | connected"
+    assert verdicts(tapetrace.check(step, tf.TensorSpec([2, 2, 3]), mode="graph")) == "error | connected"
 
 
 def test_an_op_without_a_gradient_that_no_watched_value_enters() -> None:
@@ -135,7 +135,7 @@ def test_an_op_without_a_gradient_that_no_watched_value_enters() -> None:
             y = tf.image.adjust_contrast(image, 2.0) * V
         return tape.gradient(y, V)
 
-    assert verdicts(tapetrace.check(step, tf.TensorSpec([2, 2, 3]))) == "connected"
+    assert verdicts(tapetrace.check(step, tf.TensorSpec([2, 2, 3]), mode="graph")) == "connected"
 
 
 @tf.function
@@ -153,7 +153,7 @@ def test_an_op_without_a_gradient_in_a_function(asked: str) -> None:
     image = tf.ones([2, 2, 3])
     with pytest.raises(Exception, match="AdjustContrastv2"):
         tf.function(step)(image)
-    report = tapetrace.check(step, image)
+    report = tapetrace.check(step, image, mode="graph")
     assert set(verdicts(report).split()) == {"error"}
     assert report.calls[0].error is not None
     assert "AdjustContrastv2" in report.calls[0].error.message
@@ -174,7 +174,7 @@ def test_an_op_without_a_gradient_in_a_function_under_two_tapes(is_used: bool) -
     image = tf.ones([2, 2, 3])
     with pytest.raises(Exception, match="AdjustContrastv2"):
         tf.function(step)(image)
-    report = tapetrace.check(step, image)
+    report = tapetrace.check(step, image, mode="graph")
     assert not report.ok
     assert report.error is not None
     assert "AdjustContrastv2" in report.error.message
@@ -209,7 +209,7 @@ def test_a_target_that_is_no_tensor(target: Any) -> None:
     except Exception as error:
         truth = error
     assert truth is not None
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) in ("none", "error")
     assert report.calls[0].error is not None
     assert not report.ok
@@ -222,7 +222,7 @@ def test_a_used_tape() -> None:
             y = W * x + V
         return tape.gradient(y, W), tape.gradient(y, V)
 
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert verdicts(report) == "connected | error"
     assert report.calls[1].sources[0].cause is Cause.TAPE_REUSED
 
@@ -233,9 +233,9 @@ def test_a_source_that_is_a_number() -> None:
             y = W * x
         return tape.gradient(y, [W, 3.0])
 
-    with pytest.raises(Exception, match="."):
+    with pytest.raises(Exception, match="float"):
         tf.function(step)(X)
-    report = tapetrace.check(step, X)
+    report = tapetrace.check(step, X, mode="graph")
     assert not report.ok
     assert report.calls[0].error is not None
 
@@ -248,4 +248,4 @@ def test_an_interrupt_comes_through() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tapetrace.check(step, X)
+        tapetrace.check(step, X, mode="graph")

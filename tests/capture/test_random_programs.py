@@ -34,8 +34,10 @@ def test_a_program(seed: int, tmp_path: Path) -> None:
     source = Writer(seed).program()
     module = load(source, tmp_path / f"program_{seed}.py")
     step, args = module.make()
-    report = tapetrace.check(step, *args)
-    assert report.error is None, f"seed {seed}: {report.error}\n{source}"
+    report = tapetrace.check(step, *args, mode="graph")
     truth_step, truth_args = module.make()
-    found = contradictions(report, ask_tensorflow(truth_step, truth_args, draws=6), may_vanish={Verdict.CONDITIONAL})
+    truth = ask_tensorflow(truth_step, truth_args, draws=6)
+    found = contradictions(report, truth, may_vanish={Verdict.CONDITIONAL})
+    if report.error is not None and truth.raised is None:
+        found.append(str(report.error))
     assert not found, "\n".join([f"seed {seed}", *found, source])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 from typing import Any
@@ -52,10 +53,8 @@ def attributes() -> list[dict[str, int]]:
 
 
 def check_quietly(step: Any) -> None:
-    try:
+    with contextlib.suppress(tapetrace.TapetraceError, KeyboardInterrupt, SystemExit):
         tapetrace.check(step, X)
-    except (tapetrace.TapetraceError, KeyboardInterrupt, SystemExit):
-        pass
 
 
 @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt, SystemExit])
@@ -100,7 +99,13 @@ def seeds_to_come() -> Any:
 def model() -> Any:
     keras.utils.set_random_seed(7)
     made = keras.Sequential(
-        [keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dropout(0.5), keras.layers.BatchNormalization(), keras.layers.Dense(1)]
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(8, activation="relu"),
+            keras.layers.Dropout(0.5),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dense(1),
+        ]
     )
     made.compile("adam", "mse")
     return made

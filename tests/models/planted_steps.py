@@ -14,7 +14,7 @@ from tapetrace.model.report import Report
 from tapetrace.model.words import Cause, Verdict
 from tests.models import planting
 from tests.models.networks import BATCH, Network, build_discriminator, build_generator
-from tests.models.planting import Plant, Planted, cut_off, plant_behind, marked_line
+from tests.models.planting import Plant, Planted, cut_off, marked_line, plant_behind
 
 BINARY = keras.losses.BinaryCrossentropy(from_logits=True)
 
@@ -133,11 +133,10 @@ def mistakes(planted: Planting, report: Report) -> list[str]:
     for number, (call, paths, cut) in enumerate(zip(report.calls, planted.sources, planted.cut, strict=True)):
         if tuple(s.path for s in call.sources) != paths:
             found.append(f"call {number}: the sources are {[s.path for s in call.sources]}")
-        raises = planted.verdict is Verdict.ERROR and bool(cut)
         for source in call.sources:
             if source.path in cut:
                 found += [f"call {number}: {source.path}: {wrong}" for wrong in _wrong_break(planted, source)]
-            elif source.verdict is not (Verdict.ERROR if raises else Verdict.CONNECTED):
+            elif source.verdict is not (Verdict.ERROR if planted.verdict is Verdict.ERROR else Verdict.CONNECTED):
                 found.append(f"call {number}: {source.path}: {source.verdict.value}, yet it is not cut off")
     return [*found, *_wrong_root_causes(planted, report)]
 
@@ -163,7 +162,10 @@ def _is_there(planted: Planting, location: Any) -> bool:
 
 
 def reconnects(planted: Planting, call: int) -> set[str]:
-    """What mending the planted break alone brings back: all sources of a call that raises, none of a call that was not broken."""
+    """What mending the planted break alone brings back: all sources of a call that raises, none where Python code decides.
+
+    A call raises as soon as its target depends on an op without a gradient, even if no source lies behind it: TensorFlow walks the whole tape.
+    """
     if planted.verdict is Verdict.OPAQUE:
         return set()
     return set(planted.sources[call]) if planted.verdict is Verdict.ERROR else set(planted.cut[call])
@@ -173,7 +175,7 @@ def _wrong_root_causes(planted: Planting, report: Report) -> list[str]:
     found = []
     for number, cut in enumerate(planted.cut):
         causes = [c for c in report.root_causes if c.call == number]
-        if not cut:
+        if not cut and planted.verdict is not Verdict.ERROR:
             found += [f"call {number}: root cause {c.cause.value} although nothing is cut off" for c in causes]
             continue
         if not causes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from tapetrace.analysis.analyse import analyse
@@ -31,6 +32,12 @@ from tapetrace.model.words import Cause
 
 FLOAT = TensorSpec("float32", ())
 HANDLE = TensorSpec("resource", ())
+
+
+@cache
+def shared(rows: tuple[tuple[Gate, ...], ...]) -> GateTable:
+    """Ops that look alike share their gates, as those do that TensorFlow was asked about."""
+    return GateTable(rows)
 
 
 def spec(dtype: str) -> TensorSpec:
@@ -101,7 +108,7 @@ class Graph:
 
         rows = tuple(tuple(table(i, j) for j in range(len(outputs))) for i in range(len(reads)))
         lost = Hidden(self.refs(hidden[0]), hidden[1]) if hidden else None
-        return self.add(Op(name, type, reads, outputs, GateTable(rows), None, self.order, made_by, None, lost), line)
+        return self.add(Op(name, type, reads, outputs, shared(rows), None, self.order, made_by, None, lost), line)
 
     def read(self, name: str, variable: str, line: int | None = None) -> Graph:
         return self.op(name, variable, type="ReadVariableOp", line=line)

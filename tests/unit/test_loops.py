@@ -60,7 +60,7 @@ def test_what_decides_about_another_round_carries_no_gradient() -> None:
 
 def test_a_loop_that_the_tape_did_not_record_hands_nothing_on() -> None:
     """Not even what comes out unchanged after no round: the start seemed to go straight through."""
-    found = looped("more q r", rounds().op("more", "p"), tape=Tape({"step": (Window(7),)}), target="l:0 l:1")
+    found = looped("more q r", rounds().op("more", "p"), tape=Tape({"step": (Window(0, 6), Window(7))}), target="l:0 l:1")
     assert set(verdicts(found).values()) == {"none"}
     assert causes(found, "a") == ["outside_tape"]
 

@@ -43,6 +43,7 @@ FLOWS = {
         flow("w>a:Relu", "w>b:Exp", "a,b>c:Add", gradients={"w": 2.0, "a<w": 0, "b<w": 2.0, "a": 1.0, "b": 1.0, "c": 1.0}),
         None,
     ),
+    "an input that has no numbers": (flow("w>a:PartitionedCall", gradients={"a<w": 0, "a": 1.0}), "a"),
     "rounding alone": (flow("w>a:Softmax", "a>b:Sum", gradients={"w": 3e-8, "a": 1.7, "b": 1.0}), "a"),
     "small but not lost": (flow("w>a:Mul", "a>b:Sum", gradients={"w": 3e-5, "a": 1.7, "b": 1.0}), None),
     "small since the value is large": (flow("w>a:Mul", "a>b:Sum", gradients={"w": 1e-9, "a": 1.0, "b": 1.0}, values={"w": 1e9}), None),

@@ -17,7 +17,7 @@ from tests.unit.unrolling import Edge, Unrolled
 
 GATES = [Gate.OPEN] * 4 + [Gate.NONE, Gate.ZERO]
 SOURCES = "u v w"
-OFTEN = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+OFTEN = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 class _Writer:
@@ -47,7 +47,7 @@ class _Writer:
         """Add ops; the names of all float tensors."""
         ints: list[str] = []
         for n in range(count):
-            kinds = ["op"] * 4 + ["int", "back", "pair"] + (["call", "cond", "loop"] if depth else [])
+            kinds = ["op"] * 4 + ["int", "back", "pair"] + (["call", "cond", "cond", "loop"] if depth else [])
             kind, name = self.pick(kinds), f"a{n}"
             if kind == "call":
                 inside = self.body(2, depth - 1)

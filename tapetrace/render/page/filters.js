@@ -1,0 +1,65 @@
+// Search and filters, keys of the whole page, and print.
+
+const form = $("filters"), search = $("search"), layer = $("layer"), call = $("call"), shown = $("shown");
+const rows = [...document.querySelectorAll("tr[data-source]")];
+const cards = [...document.querySelectorAll("[data-place]")];
+
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const verdicts = new Set([...form.querySelectorAll("input[name=verdict]:checked")].map((box) => box.value));
+  const says = (text) => words.every((word) => text.toLowerCase().includes(word));
+  const inLayer = (name) => !layer.value || name === layer.value || name.startsWith(`${layer.value}/`);
+  let count = 0;
+  const passing = new Set();
+  for (const row of rows) {
+    const i = Number(row.dataset.source), s = data.sources[i];
+    const fits = verdicts.has(s.verdict) && inLayer(row.dataset.layer) && (!call || !call.value || row.dataset.call === call.value);
+    if (fits) passing.add(i);
+    const causes = s.places.map((p) => `${data.places[p].cause} ${data.places[p].where} ${data.places[p].code}`).join(" ");
+    row.hidden = !(fits && says(`${s.name} ${s.verdict} ${s.facts.join(" ")} ${causes}`));
+    count += !row.hidden;
+  }
+  let causesShown = 0;
+  for (const card of cards) {
+    const p = data.places[Number(card.dataset.place)];
+    const blocked = p.blocks.map((i) => data.sources[i].name).join(" ");
+    const fits = !p.blocks.length ? !layer.value && (!call || !call.value || String(p.call) === call.value) : p.blocks.some((i) => passing.has(i));
+    card.hidden = !(fits && says(`${p.cause} ${p.where} ${p.code} ${p.remedy} ${card.textContent} ${blocked}`));
+    causesShown += !card.hidden;
+  }
+  for (const section of document.querySelectorAll(".call")) section.hidden = Boolean(call && call.value && section.dataset.call !== call.value);
+  shown.textContent = `${count} of ${rows.length} sources and ${causesShown} of ${cards.length} causes shown`;
+}
+
+form.addEventListener("submit", (e) => e.preventDefault());
+form.addEventListener("input", filter);
+form.addEventListener("change", filter);
+if (call) call.addEventListener("change", () => { const view = views.find((v) => String(v.call) === call.value); if (view) open(view); });
+
+document.addEventListener("keydown", (e) => {
+  if (e.key === "Escape" && !chosen.hidden && e.target !== search) clear();
+  if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && !e.ctrlKey && !e.metaKey) { e.preventDefault(); search.focus(); }
+});
+window.addEventListener("hashchange", light);
+window.addEventListener("popstate", light);
+window.addEventListener("beforeprint", () => {
+  root.classList.add("printing");
+  for (const d of document.querySelectorAll("details:not([open])")) { d.open = true; d.dataset.closed = ""; }
+  for (const view of views) {
+    view.svg.setAttribute("viewBox", view.whole.join(" "));
+    view.svg.setAttribute("width", `${view.whole[2]}pt`);
+    view.svg.setAttribute("height", `${view.whole[3]}pt`);
+  }
+});
+window.addEventListener("afterprint", () => {
+  root.classList.remove("printing");
+  for (const d of document.querySelectorAll("details[data-closed]")) { d.open = false; delete d.dataset.closed; }
+  for (const view of views) {
+    view.svg.removeAttribute("width");
+    view.svg.removeAttribute("height");
+    if (view.width) view.show();
+  }
+});
+if (views.length) open(views.find((v) => v.svg.querySelector(".node.break")) || views[0]);
+filter();
+light();

@@ -1,0 +1,237 @@
+"""The page in a browser: nothing is fetched, nothing complains, and a choice shows what it should."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from tapetrace.model.report import Report
+from tests.unit import drawings, reports
+
+from .conftest import Browser
+from .routes import routed
+
+Write = Callable[[str, Report], Path]
+
+PAGES: dict[str, Callable[[], Report]] = {
+    **{name: lambda name=name: routed(getattr(drawings, name)()) for name in ("vae", "gan", "branches", "resnet")},
+    **{f"report_{name}": make for name, make in reports.EXAMPLES.items()},
+    "hostile": drawings.hostile,
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_page_opens_without_a_request_or_a_complaint(browser: Browser, page: Write, name: str) -> None:
+    browser.open(page(name, PAGES[name]()))
+    for link in [a.get_attribute("href") or "" for a in browser.all("main a[href^='#']")][:6]:
+        browser.driver.get(link)
+        browser.settle()
+        assert browser.find("#chosen").is_displayed()
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def test_a_source_lights_its_path_and_its_break(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()))
+    browser.click("tr[data-source='4'] .choose")
+    assert browser.driver.current_url.endswith("#source=generator/dense/kernel&call=2")
+    assert browser.texts("#chosen h3") == ["generator/dense/kernel"]
+    assert browser.texts("#chosen ol li") == ["1 numpy_escape gan.py:47 moments = np.mean(generated.numpy(), axis=0)"]
+    lit = [e.get_attribute("aria-label") or "" for e in browser.all(".choosing .node.lit")]
+    assert [text.split(": ")[0] for text in lit] == ["dead", "dead", "dead", "dead", "break 1", "live", "target, live"]
+    assert [e.get_attribute("data-numbers") for e in browser.all(".node.stop")] == ["1"]
+    assert len(browser.all(".choosing .edge.lit")) == 6
+    assert float(browser.style(".choosing .node:not(.lit)", "opacity")) < 0.5
+    assert browser.find("tr[data-source='4']").get_attribute("aria-current") == "true"
+
+
+def test_a_break_lists_what_it_blocks_and_shows_what_comes_alive(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()))
+    browser.click(".node.break[data-numbers='1']")
+    assert browser.driver.current_url.endswith("#cause=1")
+    names = [f"generator/{layer}/{part}" for layer in ("dense", "conv1", "conv2") for part in ("kernel", "bias")]
+    assert browser.texts("#chosen .names li") == names
+    assert "reopening it reconnects 6" in browser.find("#chosen").text
+    assert len(browser.all("tr.behind.revived")) == 6
+    assert {e.get_attribute("class") for e in browser.all(".node.revived")} == {"node dead revived", "node break revived lit stop"}
+    assert [e.get_attribute("class") for e in browser.all(".node.live.lit")] == ["node live lit"] * 2
+    assert browser.find("[data-place][aria-current='true'] h3").text == "1 numpy_escape"
+
+
+def test_a_break_that_reconnects_nothing_says_so(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()), "#cause=2")
+    assert "blocks 1; reopening it alone reconnects none" in browser.find("#chosen").text
+    assert browser.all(".revived") == []
+
+
+def test_a_link_opens_the_state_and_back_leaves_it(browser: Browser, page: Write) -> None:
+    path = page("gan", PAGES["gan"]())
+    browser.open(path, "#source=critic/hidden/kernel&call=1")
+    assert browser.texts("#tabs [aria-pressed='true']") == ["Call 1"]
+    browser.click("tr[data-source='5'] .choose")
+    assert browser.texts("#tabs [aria-pressed='true']") == ["Call 2"]
+    browser.driver.back()
+    browser.settle()
+    assert browser.texts("#chosen h3") == ["critic/hidden/kernel"]
+    browser.open(path, "#source=nobody")
+    assert not browser.find("#chosen").is_displayed()
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "verdicts", "layer", "call", "sources", "causes"),
+    [
+        ("", "connected none", "", "", 11, 2),
+        ("conv1", "connected none", "", "", 2, 1),
+        ("numpy.() gan.py:47", "connected none", "", "", 0, 0),
+        ("NUMPY_escape gan.py:47", "connected none", "", "", 6, 1),
+        ("never_read", "connected none", "", "", 1, 1),
+        ("", "connected", "", "", 4, 0),
+        ("", "none", "generator/conv2", "", 2, 1),
+        ("", "connected none", "critic", "", 4, 0),
+        ("", "connected none", "", "1", 7, 2),
+        ("kernel", "connected none", "", "0", 2, 0),
+    ],
+)
+def test_filters(browser: Browser, page: Write, typed: str, verdicts: str, layer: str, call: str, sources: int, causes: int) -> None:
+    browser.open(page("gan", PAGES["gan"]()))
+    for box in browser.all("#filters input[name='verdict']"):
+        if box.get_attribute("value") not in verdicts.split():
+            box.click()
+    Select(browser.find("#layer")).select_by_value(layer)
+    Select(browser.find("#call")).select_by_value(call)
+    browser.keys("#search", typed)
+    assert browser.find("#shown").text == f"{sources} of 11 sources and {causes} of 2 causes shown"
+    assert len(browser.texts("tr[data-source]")) == sources
+    assert len(browser.texts("[data-place]")) == causes
+
+
+def test_mouse_pans_and_zooms_about_the_pointer(browser: Browser, page: Write) -> None:
+    browser.open(page("vae", PAGES["vae"]()))
+    before = browser.view_box()
+    frame = browser.find(".view")
+    ActionChains(browser.driver).scroll_from_origin(_origin(frame), 0, -200).perform()
+    browser.settle()
+    zoomed = browser.view_box()
+    assert zoomed[2] < before[2]
+    assert zoomed[0] + zoomed[2] / 2 == pytest.approx(before[0] + before[2] / 2, abs=1)
+    ActionChains(browser.driver).move_to_element(frame).click_and_hold().move_by_offset(60, 40).release().perform()
+    browser.settle()
+    moved = browser.view_box()
+    assert moved[0] < zoomed[0]
+    assert moved[1] < zoomed[1]
+    assert moved[2:] == pytest.approx(zoomed[2:])
+    assert not browser.find("#chosen").is_displayed()
+    browser.click("[aria-label='Show the whole picture']")
+    assert browser.view_box() == pytest.approx(before)
+
+
+def _origin(frame: object) -> object:
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    return ScrollOrigin.from_element(frame)
+
+
+def test_keyboard_pans_zooms_chooses_and_leaves(browser: Browser, page: Write) -> None:
+    browser.open(page("vae", PAGES["vae"]()))
+    whole = browser.view_box()
+    browser.keys(".view", "+", "+")
+    near = browser.view_box()
+    assert near[2] == pytest.approx(whole[2] / 1.25**2)
+    browser.keys(".view", Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    assert browser.view_box()[0] > near[0]
+    assert browser.view_box()[1] > near[1]
+    browser.keys(".view", "-")
+    assert browser.view_box()[2] == pytest.approx(whole[2] / 1.25)
+    browser.keys(".view", "0")
+    assert browser.view_box() == pytest.approx(whole)
+    browser.keys(".node.break", Keys.ENTER)
+    assert browser.driver.current_url.endswith("#cause=1")
+    browser.keys("body", Keys.ESCAPE)
+    assert not browser.find("#chosen").is_displayed()
+    browser.keys("body", "/")
+    assert browser.driver.switch_to.active_element.get_attribute("id") == "search"
+
+
+def test_the_tab_key_reaches_everything_in_reading_order_and_shows_where_it_is(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()))
+    seen = []
+    for _ in range(100):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        active = browser.driver.switch_to.active_element
+        if active.tag_name == "body":
+            break
+        seen.append(next((found for name in ("class", "id", "name") if (found := active.get_dom_attribute(name))), active.tag_name))
+        style = browser.driver.execute_script("const s = getComputedStyle(arguments[0]); return s.outlineStyle + s.outlineWidth", active)
+        ring = browser.driver.execute_script("const r = arguments[0].querySelector('.ring'); return r && getComputedStyle(r).stroke", active)
+        assert style == "solid3px" or (ring and ring != "none"), seen[-1]
+    order = [seen.index(thing) for thing in ("skip", "search", "verdict", "layer", "call", "choose", "view", "node dead")]
+    assert order == sorted(order)
+    assert sum(thing == "choose" for thing in seen) == 2 + 11
+
+
+def test_dark_mode_reaches_page_and_picture(browser: Browser, page: Write) -> None:
+    browser.open(page("vae", PAGES["vae"]()))
+    seen = {}
+    for scheme in ("light", "dark"):
+        browser.media(prefers_color_scheme=scheme)
+        seen[scheme] = [browser.style("body", "background-color"), browser.style(".node .f-live-fill", "fill"), browser.style(".node .f-ink", "fill")]
+    assert seen["light"] == ["rgba(255, 255, 255, 1)", "rgb(230, 245, 240)", "rgb(26, 26, 26)"]
+    assert seen["dark"] == ["rgba(22, 24, 29, 1)", "rgb(16, 49, 42)", "rgb(233, 233, 236)"]
+
+
+def test_motion_is_left_out_when_it_is_not_wanted(browser: Browser, page: Write) -> None:
+    browser.open(page("vae", PAGES["vae"]()))
+    browser.media(prefers_reduced_motion="reduce")
+    assert browser.style(".node", "transition-duration") == "0s"
+    browser.media(prefers_reduced_motion="no-preference")
+    assert browser.style(".node", "transition-duration") == "0.15s"
+
+
+def test_without_javascript_all_is_there_to_read(browser: Browser, page: Write) -> None:
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    path = page("gan", PAGES["gan"]())
+    browser.driver.get("about:blank")
+    browser.driver.get(path.as_uri())
+    assert len(browser.texts("tr[data-source]")) == 11
+    assert browser.texts(".place h3") == ["1 numpy_escape", "2 never_read"]
+    assert all(svg.is_displayed() for svg in browser.all("svg"))
+    assert len(browser.all("svg")) == 2
+    assert not any(e.is_displayed() for e in browser.all(".only-js"))
+
+
+def test_print_has_every_picture_and_no_controls(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()), "#cause=1")
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF-")
+    browser.media(media="print", prefers_color_scheme="dark")
+    assert [svg.is_displayed() for svg in browser.all("svg")] == [True, True]
+    assert not any(e.is_displayed() for e in browser.all("#filters, #chosen, .controls, #tabs"))
+    assert browser.style("body", "color") == "rgba(0, 0, 0, 1)"
+
+
+@pytest.mark.parametrize("name", ["gan", "hostile", "report_in_series"])
+def test_a_narrow_window_scrolls_in_one_direction(browser: Browser, page: Write, name: str) -> None:
+    browser.driver.set_window_size(500, 800)
+    browser.open(page(name, PAGES[name]()))
+    widths = browser.driver.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert widths[0] <= widths[1]
+
+
+def test_hostile_names_are_shown_as_they_are(browser: Browser, page: Write) -> None:
+    browser.open(page("hostile", PAGES["hostile"]()))
+    shown = browser.texts("tr[data-source] .choose")
+    assert shown[0] == 'say "hi" \\N \\G <b>&amp;</b> {a|b}/0'
+    assert shown[1] == "a\\nb\\rc\\td\\x00\\x1b/1"
+    assert shown[2] == "層/重み/カーネル/2"
+    for row in browser.all("tr[data-source] .choose"):
+        browser.driver.execute_script("arguments[0].click()", row)
+        browser.settle()
+        assert browser.find("#chosen h3").text == row.text
+    assert browser.complaints() == []
