@@ -35,6 +35,7 @@ class _Flattener:
         self.tape = tape
         self.budget = budget
         self.summaries = summaries
+        self.asked: frozenset[tuple[str, Ref]] = frozenset()
         self.flat = Flat()
         self.state = VariableState()
         self._opened: set[str] = set()
@@ -196,7 +197,14 @@ class _Flattener:
             if decided:
                 node.inputs.append(decided[0])
                 node.has_condition = True
-        return variables
+        return [self._left(t, op, origin, f"{name}:{j}", site) if (key, (position, j)) in self.asked else t for j, t in enumerate(variables)]
+
+    def _left(self, t: Tensor, op: Op, origin: tuple[str, int], name: str, site: _Site) -> Tensor:
+        """What leaves a loop and is a source: not the loop variable itself, which the next round reads."""
+        self._joint("merge", op, origin, name, [t], self.flat.nodes[t[0]].outputs[t[1]], site)
+        if self.flat.is_resource(t):
+            self.state.alias(self._last(), t)
+        return self._last()
 
     # Summaries.
 
@@ -245,5 +253,6 @@ def _summary_of(bodies: Mapping[str, Body], key: str, budget: int, summaries: di
 def flatten(bodies: Mapping[str, Body], call: GradientCall, budget: int = BUDGET) -> Flat:
     """The flat graph of everything in the call's graph that existed when the call was made, and of the graphs around it."""
     flattener = _Flattener(bodies, call.tape, budget, {})
+    flattener.asked = frozenset((call.body, s.ref) for s in call.sources if s.ref is not None)
     flattener.open_root(call.body, call.order)
     return flattener.flat

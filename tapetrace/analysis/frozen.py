@@ -31,7 +31,7 @@ def apply_frozen(report: Report, patterns: Sequence[str]) -> Report:
         report,
         calls=calls,
         root_causes=causes,
-        unexpected=tuple(Finding(s.name, s.path, c.location) for c in calls for s in c.sources if s.frozen and s.verdict in _LIVE),
+        unexpected=tuple(dict.fromkeys(Finding(s.name, s.path, c.location) for c in calls for s in c.sources if s.frozen and s.verdict in _LIVE)),
         not_asked=tuple(f for f in report.not_asked if not matches(f.path, f.name, patterns)),
         intermittent=tuple(i for i in report.intermittent if not matches(i.path, i.name, patterns)),
         notes=(*report.notes, *(f"frozen pattern {p!r} matches no source: no call asks for the gradient of such a variable" for p in idle)),

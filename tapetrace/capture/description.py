@@ -106,8 +106,8 @@ def _frozen_by_tf_keras() -> frozenset[int]:
 
 
 def keras_version() -> str:
-    """The version of the Keras that the step uses, empty when it uses none."""
-    for name in ("keras", "tf_keras"):
+    """The version of the Keras that the step uses, empty when it uses none. TensorFlow itself imports Keras 3, but never tf_keras."""
+    for name in ("tf_keras", "keras"):
         version = getattr(sys.modules.get(name), "__version__", "")
         if version:
             return str(version)

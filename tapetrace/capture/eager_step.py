@@ -167,7 +167,7 @@ def trace_eagerly(run: EagerRun, target: str, notes: tuple[str, ...] = (), enter
     trace = _trace(run, [c for c in calls if c.graph is None], target, error, entered or {})
     if in_functions:
         trace = joined(trace, describe_trace(run.recorder, in_functions, in_functions, target, None), [c.graph is None for c in calls])
-    return replace(trace, notes=notes)
+    return replace(trace, notes=(*notes, *run.recorder.notes))
 
 
 def _trace(run: EagerRun, calls: list[CallRecord], target: str, error: TraceError | None, entered: Mapping[int, Hidden]) -> Trace:

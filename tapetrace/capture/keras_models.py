@@ -45,7 +45,7 @@ def model_step(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tu
 def _build(model: Any, data: tuple[Any, ...]) -> None:
     """Make the variables of layers, metrics and optimizer, as ``fit`` does before it traces."""
     build = getattr(model, "_symbolic_build", None)
-    if build is None:  # tf_keras makes them while it traces
+    if build is None or getattr(model, "run_eagerly", False):  # tf_keras makes them while it traces; an eager model may hold what no graph can
         return
     try:
         build(data_batch=tuple(_symbolic(part) for part in data))

@@ -38,7 +38,7 @@ def new_variables_restored() -> Iterator[None]:
         return __init__
 
     with Patches() as patches:
-        patches.wrap(private.BaseResourceVariable, "__init__", wrap)
+        patches.wrap(private.ResourceVariable, "__init__", wrap)
         try:
             yield
         finally:

@@ -15,6 +15,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from tapetrace.capture import private
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.observed_graphs import ObservedGraph
@@ -32,6 +34,7 @@ MOST_TRACES = 8
 _CALLS = ("gradient", "jacobian", "batch_jacobian")
 _TAPE_METHODS = ("_push_tape", "_pop_tape", "stop_recording", "reset", "watch", *_CALLS)
 _SYMBOLIC = "_GradientsHelper"
+_FORWARD = "__enter__"
 _SPELLINGS = frozenset({"gradients", "gradients_v2"})
 
 
@@ -160,6 +163,7 @@ class Observer:
         for name in _TAPE_METHODS:
             self._patches.wrap(private.GradientTape, name, self._instrument(name))
         self._patches.wrap(private.gradients_util, _SYMBOLIC, self._symbolic_instrument)
+        self._patches.wrap(tf.autodiff.ForwardAccumulator, _FORWARD, self._instrument(_FORWARD))
         private.trace_callbacks.append(self._completed)
 
     def _thread(self) -> ObservedThread:
@@ -297,6 +301,7 @@ def _wrapper(recorder: Recorder, name: str) -> Callable[[Callable[..., Any]], Ca
         "reset": recorder._wrap_reset,
         "watch": recorder._wrap_watch,
         _SYMBOLIC: recorder._wrap_symbolic,
+        _FORWARD: recorder._wrap_forward,
     }[name]
 
 

@@ -90,6 +90,9 @@ op_definitions = _find("tensorflow.python.framework.op_def_registry")
 BaseResourceVariable = _find("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable")
 """What every ``tf.Variable`` of TensorFlow 2 is, made in whichever way."""
 
+ResourceVariable = _find("tensorflow.python.ops.resource_variable_ops", "ResourceVariable")
+"""A variable that has its first value when its ``__init__`` ends; that of the class above ends before."""
+
 add_op_callback = _find("tensorflow.python.framework.op_callbacks", "add_op_callback")
 """Lets a function see each op after it was executed or added to a graph, in this thread."""
 

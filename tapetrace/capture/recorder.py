@@ -54,6 +54,10 @@ class CallRecord:
 _SPELLINGS = frozenset({"gradients", "gradients_v2"})
 """The public functions behind ``tf.gradients`` and ``tf.compat.v1.gradients``."""
 
+_OWN = __file__.removesuffix("recorder.py")
+_NOT_THE_USERS = ("/forwardprop.py", "/script_ops.py")
+"""Files of TensorFlow that ask tapes of their own: forward mode, and ``py_function`` while it runs."""
+
 
 class Recorder:
     """Records gradient calls and tape windows in the thread that traces. ``verify`` False leaves the backward pass out."""
@@ -68,6 +72,12 @@ class Recorder:
         self.functions = FreshFunctions(self._is_ours)
         self._inside = 0
         self._thread = threading.get_ident()
+        self._forward: dict[str, None] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was seen that is not analysed."""
+        return tuple(f"tf.autodiff.ForwardAccumulator{place}: derivatives in forward mode are not analysed" for place in self._forward)
 
     @contextmanager
     def recording(self) -> Any:
@@ -82,6 +92,7 @@ class Recorder:
             for name in ("gradient", "jacobian", "batch_jacobian"):
                 patches.wrap(tape_class, name, self._wrap_gradient(name))
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
+            patches.wrap(tf.autodiff.ForwardAccumulator, "__enter__", self._wrap_forward)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
             self.functions.install(patches)
             if not self.verify:
@@ -185,6 +196,15 @@ class Recorder:
 
         return watch
 
+    def _wrap_forward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __enter__(accumulator: Any) -> Any:
+            if self._is_ours():
+                location = self.locator.locate(here())
+                self._forward[f" at {location.place}" if location else ""] = None
+            return original(accumulator)
+
+        return __enter__
+
     # Gradient calls.
 
     def _wrap_gradient(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -192,7 +212,7 @@ class Recorder:
             def gradient(tape: Any, target: Any = None, sources: Any = None, *args: Any, **kwargs: Any) -> Any:
                 if kind == "batch_jacobian" and sources is None:
                     sources = kwargs.pop("source", None)
-                if self._inside or not self._is_ours():
+                if self._inside or not self._is_ours() or _asked_by_tensorflow():
                     return original(tape, target, sources, *args, **kwargs)
                 record = self.record_of(tape)
                 call = self._begin(kind, target, sources, record.frozen(self.counts()), self._watched(record))
@@ -285,6 +305,14 @@ class Recorder:
         message = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
         call.error = TraceError("RuntimeError", message, call.location)
         return tf.nest.map_structure(tf.zeros_like, sources)
+
+
+def _asked_by_tensorflow() -> bool:
+    """Whether the code that asks a tape is TensorFlow's own, and asks for itself."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.replace("\\", "/").endswith(_NOT_THE_USERS)
 
 
 def _asks_for_zeros(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:

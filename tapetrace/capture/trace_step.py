@@ -85,6 +85,8 @@ def first_lines(text: str, count: int = 12) -> str:
 def _implied_call(recorder: Recorder, concrete: Any, target: str) -> CallRecord:
     """For a step without a gradient call that returns a loss: the gradient of that loss for every trainable variable it reads."""
     results = [t for t in tf.nest.flatten(concrete.structured_outputs) if tf.is_tensor(t)]
+    if recorder.notes:
+        raise TraceFailed(f"{target} makes no gradient call but uses {recorder.notes[0]}, let it call tape.gradient.")
     if len(results) != 1 or not results[0].dtype.is_floating or results[0].shape.rank not in (0, None):
         returned = ", ".join(str(spec_of(t)) for t in results) or "no tensor"
         raise TraceFailed(
@@ -122,6 +124,7 @@ def describe_trace(recorder: Recorder, calls: list[CallRecord], concrete: Any, t
         variables=tuple(_other(extraction, before, drafts, v) for v in others),
         not_applied=_not_applied(calls, concrete),
         error=error,
+        notes=recorder.notes,
         locate=_Locations(recorder.locator, extraction),
     )
 

@@ -50,7 +50,7 @@ def node_group(node: SceneNode, call: int, *shapes: Markup) -> Markup:
     classes = f"node {node.status.value}"
     return element(
         "g", element("title", lines(node.tooltip or node.heading)), *shapes,
-        class_=classes, id=box_id(call, node.key), data_box=node.key, data_numbers=numbers or None, aria_label=describe(node),
+        class_=classes, id=box_id(call, node.key), data_box=node.key, data_numbers=numbers or None, role="img", aria_label=describe(node),
     )  # fmt: skip
 
 

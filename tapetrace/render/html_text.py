@@ -140,7 +140,7 @@ def _at(location: Location | None, source: bool) -> list[Markup]:
             )
             for n, text in excerpt(location.frame)
         ]
-        parts += [element("pre", *rows, tabindex="0", aria_label=f"Source around line {location.line}")] if rows else []
+        parts += [element("pre", *rows, tabindex="0", role="group", aria_label=f"Source around line {location.line}")] if rows else []
     for word, frame in (("from", location.called_from[0] if location.called_from else None), ("inside", location.library)):
         if frame is not None:
             parts.append(element("p", f"{word} ", _place_name(frame), f" in {frame.function}" if frame.function else "", class_="where faint"))

@@ -25,16 +25,45 @@ def as_numpy(a):
 
 """
 
-SMOOTH = ("tf.sin({a})", "tf.tanh({a})", "tf.sigmoid({a})", "tf.nn.softplus({a})", "tf.square({a}) * 0.5", "tf.reverse({a}, [0])", "tf.identity({a})",
-          "tf.reduce_sum({a}) * tf.ones([3])", "tf.cumsum({a})", "tf.gather({a}, [2, 0, 1])", "tf.reshape(tf.stack([{a}, {a}]), [2, 3])[0]",
-          "tf.concat([{a}[1:], {a}[:1]], 0)", "straight_through({a})", "tf.map_fn(lambda e: tf.sin(e), {a})", "tf.exp(tf.tanh({a}))")  # fmt: skip
-BINARY = ("{a} + {b}", "{a} * {b}", "tf.where(x > 0.1, {a}, {b})", "tf.add_n([{a}, {b}, {a}])", "tf.concat([{a}[:1], {b}[1:]], 0)",
-          "one_sided({a}, {b})",
-          "tf.linalg.matvec({a}[:, None] + tf.eye(3), {b})", "tf.einsum('i,j->i', {a}, {b})", "tf.tensor_scatter_nd_update({a}, [[0]], {b}[:1])",
-          "tf.cond(x[0] > 0.0, lambda: {a}, lambda: {b})")  # fmt: skip
-BREAKS = ("tf.stop_gradient({a})", "tf.floor({a}) + 0.7", "tf.sign({a}) + 0.5", "tf.cast(tf.cast({a} * 5.0, tf.int32), tf.float32) + 0.3",
-          "tf.one_hot(tf.argmax({a}), 3) + 0.2", "tf.ensure_shape(tf.numpy_function(as_numpy, [{a}], tf.float32), [3]) + 1.3",
-          "tf.map_fn(lambda e: tf.stop_gradient(e) + 0.4, {a})", "tf.gather({b}, tf.argsort({a}))")  # fmt: skip
+SMOOTH = (
+    "tf.sin({a})",
+    "tf.tanh({a})",
+    "tf.sigmoid({a})",
+    "tf.nn.softplus({a})",
+    "tf.square({a}) * 0.5",
+    "tf.reverse({a}, [0])",
+    "tf.identity({a})",
+    "tf.reduce_sum({a}) * tf.ones([3])",
+    "tf.cumsum({a})",
+    "tf.gather({a}, [2, 0, 1])",
+    "tf.reshape(tf.stack([{a}, {a}]), [2, 3])[0]",
+    "tf.concat([{a}[1:], {a}[:1]], 0)",
+    "straight_through({a})",
+    "tf.map_fn(lambda e: tf.sin(e), {a})",
+    "tf.exp(tf.tanh({a}))",
+)
+BINARY = (
+    "{a} + {b}",
+    "{a} * {b}",
+    "tf.where(x > 0.1, {a}, {b})",
+    "tf.add_n([{a}, {b}, {a}])",
+    "tf.concat([{a}[:1], {b}[1:]], 0) + 0.1 * tf.reduce_sum({a} * {b})",
+    "one_sided({a}, {b})",
+    "tf.linalg.matvec({a}[:, None] + tf.eye(3), {b})",
+    "tf.einsum('i,j->i', {a}, {b})",
+    "tf.tensor_scatter_nd_update({a}, [[0]], {b}[:1]) + 0.1 * tf.reduce_sum({a} * {b})",
+    "tf.cond(x[0] > 0.0, lambda: {a}, lambda: {b})",
+)
+BREAKS = (
+    "tf.stop_gradient({a})",
+    "tf.floor({a}) + 0.7",
+    "tf.sign({a}) + 0.5",
+    "tf.cast(tf.cast({a} * 5.0, tf.int32), tf.float32) + 0.3",
+    "tf.one_hot(tf.argmax({a}), 3) + 0.2",
+    "tf.ensure_shape(tf.numpy_function(as_numpy, [{a}], tf.float32), [3]) + 1.3",
+    "tf.map_fn(lambda e: tf.stop_gradient(e) + 0.4, {a})",
+    "tf.gather({b}, tf.argsort({a}))",
+)
 CONDITIONS = ("x[0] > 0.0", "x[0] < 0.0", "x[1] > 0.0", "tf.reduce_sum(x) > 0.0")
 
 

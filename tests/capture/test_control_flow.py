@@ -74,6 +74,18 @@ def case_with_predicates() -> Any:
     return step, (X,)
 
 
+@case("none connected")
+def output_of_the_loop_that_the_target_comes_from() -> Any:
+    a = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            _, y, z = tf.while_loop(lambda i, y, z: i < 3, lambda i, y, z: (i + 1, tf.sin(a * y), tf.cos(z + y)), [0, x, x])
+        return tape.gradient(z, [y, z])
+
+    return step, (X,)
+
+
 @case("none")
 def only_the_condition_depends() -> Any:
     a = tf.Variable(1.0)

@@ -34,8 +34,13 @@ def test_a_program(seed: int, tmp_path: Path) -> None:
     source = Writer(seed).program()
     module = load(source, tmp_path / f"program_{seed}.py")
     step, args = module.make()
-    report = tapetrace.check(step, *args, mode="graph")
     truth_step, truth_args = module.make()
+    try:
+        report = tapetrace.check(step, *args, mode="graph")
+    except tapetrace.TapetraceError:  # TensorFlow itself fails on some programs
+        with pytest.raises(Exception, match=r"."):
+            ask_tensorflow(truth_step, truth_args)
+        return
     truth = ask_tensorflow(truth_step, truth_args, draws=6)
     found = contradictions(report, truth, may_vanish={Verdict.CONDITIONAL})
     if report.error is not None and truth.raised is None:

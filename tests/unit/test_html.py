@@ -1,4 +1,4 @@
-"""The page: what its words are, that no name becomes markup or script, that it asks nobody for anything, and what a choice lights up.
+"""The page: what its words are, that no name becomes markup or script, and that it asks nobody for anything.
 
 After a wanted change of the words: ``UPDATE_GOLDEN=1 pytest tests/unit/test_html.py``, then look at the page.
 """
@@ -22,9 +22,7 @@ from tapetrace.model.trace import TraceError
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render import engines
 from tapetrace.render.html import render_html, write_html
-from tapetrace.render.html_links import link
 from tapetrace.render.html_markup import element, json_for_script, prose
-from tapetrace.render.html_picture import draw_calls
 from tapetrace.render.html_svg import inline_svg
 from tapetrace.render.scene import Kind, Scene, SceneNode
 from tapetrace.render.text import render_text
@@ -181,39 +179,6 @@ def test_each_box_is_known_to_the_script(name: str) -> None:
     assert {found["href"] for found in page.of("a") if found["href"] != "#pictures"} <= anchors
 
 
-def test_reopening_a_place_revives_what_it_alone_keeps_dead() -> None:
-    found = drawings.branches()
-    scenes = {p.call: p.scene for p in draw_calls(found)}
-    links = link(found, scenes)
-    headings = {n.key: n.heading or n.code for n in scenes[0].nodes}
-    cut = links.places[0]
-    assert [headings[k] for k in cut.boxes] == ["non_float"]
-    assert [headings[k] for k in cut.revived] == ["router/kernel", "router", "non_float"]
-    assert [(headings[a], headings[b]) for a, b in cut.flows] == [("router/kernel", "router"), ("router", "non_float")]
-    assert [links.sources[i].source.label for i in cut.reconnects] == ["router/kernel"]
-
-
-def test_the_path_of_a_source_goes_through_the_boxes_of_its_route() -> None:
-    base = drawings.branches()
-    routed = replace(base.calls[0].sources[1], route=("router/kernel", "router/MatMul", "ArgMax", "GatherV2", "loss"))
-    found = replace(base, calls=(replace(base.calls[0], sources=(routed,)),))
-    scenes = {p.call: p.scene for p in draw_calls(found)}
-    places = {n.key: n.place.partition(" ")[0] or n.heading for n in scenes[0].nodes}
-    assert [places[k] for k in link(found, scenes).sources[0].path] == ["router/kernel", "heads.py:10", "heads.py:11", "heads.py:12", "heads.py:16"]
-
-
-def test_sources_of_one_name_have_addresses_of_their_own() -> None:
-    twice = report(call(source("a/b c"), source("a/b c")), call(source("a/b c")))
-    assert [s.anchor for s in link(twice, {}).sources] == ["source=a/b%20c&call=1", "source=a/b%20c&call=1&n=2", "source=a/b%20c&call=2"]
-
-
-def test_each_gradient_call_has_its_picture_and_no_box_of_another() -> None:
-    first, second = draw_calls(drawings.gan())
-    assert {n.kind for n in first.scene.nodes} == {Kind.SOURCES, Kind.LINE}
-    assert {number for n in second.scene.nodes for number in n.numbers} == {1, 2}
-    assert not any("critic" in n.heading for n in second.scene.nodes)
-
-
 def test_without_an_engine_the_page_is_whole_and_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with_engine = Page(render_html(drawings.vae()))
     monkeypatch.setattr(engines.shutil, "which", lambda name: None)
@@ -245,6 +210,8 @@ def test_code_stays_out_when_asked() -> None:
 
 def test_write_and_unknown_detail(tmp_path: Path) -> None:
     assert write_html(drawings.vae(), tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert drawings.vae().write(tmp_path / "a.HTML").read_bytes() == (tmp_path / "a.html").read_bytes()
+    (tmp_path / "a.HTML").unlink()
     with pytest.raises(OutputError, match="choose one of line, ops, layers"):
         write_html(drawings.vae(), tmp_path / "b.html", detail="tensors")
     assert {p.name for p in tmp_path.iterdir()} == {"a.html"}
@@ -262,32 +229,3 @@ def test_json_cannot_leave_its_script_and_says_what_was_put_in(text: str) -> Non
 def test_elements_and_prose() -> None:
     assert element("a", "<", href='"&', class_="x", hidden=True, title=None) == '<a href="&quot;&amp;" class="x" hidden="">&lt;</a>'
     assert prose("put `a < b` in <c>") == "put <code>a &lt; b</code> in &lt;c&gt;"
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _contrast(one: str, other: str) -> float:
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark", "print"])
-def test_contrast_is_enough_for_text_and_for_lines(scheme: str) -> None:
-    text = (Path(engines.__file__).parent / "page" / "style.css").read_text(encoding="utf-8")
-    roots = re.findall(r":root \{(.*?)\}", text, re.S)
-    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", roots[0]))
-    colours |= dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", {"light": "", "dark": roots[1], "print": roots[2]}[scheme]))
-    statuses = ("live", "dead", "break", "conditional", "opaque")
-    surfaces = ["paper", "panel", "chosen", *(f"{s}-fill" for s in statuses)]
-    for ink, back, least in [
-        *((ink, back, 4.5) for ink in ("ink", "faint") for back in surfaces),
-        *((f"{s}-text", back, 4.5) for s in statuses for back in ("paper", f"{s}-fill")),
-        *(("paper", s, 4.5) for s in ("break", "conditional", "opaque")),
-        *((s, back, 3.0) for s in (*statuses, "focus") for back in ("paper", "panel")),
-        ("link", "paper", 4.5), ("link", "panel", 4.5), ("break-text", "chosen", 4.5), ("live-text", "chosen", 4.5), ("live-text", "panel", 4.5),
-    ]:  # fmt: skip
-        assert _contrast(colours[ink], colours[back]) >= least, (ink, back, _contrast(colours[ink], colours[back]))

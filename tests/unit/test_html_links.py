@@ -1,0 +1,56 @@
+"""What a choice on the page lights up: the path of a source, the boxes of a place, and what comes alive when it is reopened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tapetrace.model.graph import Role
+from tapetrace.render.html_links import link
+from tapetrace.render.html_picture import draw_calls
+from tapetrace.render.scene import Kind
+
+from . import drawings
+from .reports import call, report, source
+
+
+def test_reopening_a_place_revives_what_it_alone_keeps_dead() -> None:
+    found = drawings.branches()
+    scenes = {p.call: p.scene for p in draw_calls(found)}
+    links = link(found, scenes)
+    headings = {n.key: n.heading or n.code for n in scenes[0].nodes}
+    cut = links.places[0]
+    assert [headings[k] for k in cut.boxes] == ["non_float"]
+    assert [headings[k] for k in cut.revived] == ["router/kernel", "router", "non_float"]
+    assert [(headings[a], headings[b]) for a, b in cut.flows] == [("router/kernel", "router"), ("router", "non_float")]
+    assert [links.sources[i].source.label for i in cut.reconnects] == ["router/kernel"]
+
+
+def test_the_path_of_a_source_goes_through_the_boxes_of_its_route() -> None:
+    base = drawings.branches()
+    routed = replace(base.calls[0].sources[1], route=("router/kernel", "router/MatMul", "ArgMax", "GatherV2", "loss"))
+    found = replace(base, calls=(replace(base.calls[0], sources=(routed,)),))
+    scenes = {p.call: p.scene for p in draw_calls(found)}
+    places = {n.key: n.place.partition(" ")[0] or n.heading for n in scenes[0].nodes}
+    assert [places[k] for k in link(found, scenes).sources[0].path] == ["router/kernel", "heads.py:10", "heads.py:11", "heads.py:12", "heads.py:16"]
+
+
+def test_an_op_of_several_outputs_is_found_by_its_first() -> None:
+    d = drawings.Drawing()
+    d.source("w")
+    d.op("cond:0", "If", ["w"], role=Role.TARGET)
+    base = drawings.report_of(d)
+    found = replace(base, calls=(replace(base.calls[0], sources=(replace(base.calls[0].sources[0], route=("w", "cond")),)),))
+    scenes = {p.call: p.scene for p in draw_calls(found)}
+    assert link(found, scenes).sources[0].path == tuple(n.key for n in scenes[0].nodes)
+
+
+def test_sources_of_one_name_have_addresses_of_their_own() -> None:
+    twice = report(call(source("a/b c"), source("a/b c")), call(source("a/b c")))
+    assert [s.anchor for s in link(twice, {}).sources] == ["source=a/b%20c&call=1", "source=a/b%20c&call=1&n=2", "source=a/b%20c&call=2"]
+
+
+def test_each_gradient_call_has_its_picture_and_no_box_of_another() -> None:
+    first, second = draw_calls(drawings.gan())
+    assert {n.kind for n in first.scene.nodes} == {Kind.SOURCES, Kind.LINE}
+    assert {number for n in second.scene.nodes for number in n.numbers} == {1, 2}
+    assert not any("critic" in n.heading for n in second.scene.nodes)
