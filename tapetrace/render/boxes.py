@@ -13,6 +13,7 @@ from tapetrace.render.layers import innermost_only
 from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, SceneEdge, SceneNode
 from tapetrace.render.units import Partition, Unit
+from tapetrace.render.visible import shown_path
 
 _FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
 
@@ -120,7 +121,7 @@ class BoxWriter:
         shown = [*sources, *ops][:8]
         more = len(sources) + len(ops) - len(shown)
         listed = [captions.clip(f"{n.label or n.name}  {_shape(n)}" if n.role is Role.SOURCE else f"{n.name}  {n.type}", 120) for n in shown]
-        head = [location.place, captions.clip(location.code, 160) if self.source else ""] if location else []
+        head = [f"{shown_path(location.file)}:{location.line}", captions.clip(location.code, 160) if self.source else ""] if location else []
         return captions.lines_of([*head, *listed, f"… {more:,} more" if more else ""])
 
     def _kind(self, sources: Sequence[GraphNode]) -> str:
@@ -149,7 +150,7 @@ def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool
         if c.number not in drawn:
             code = c.location.code if c.location and source else ""
             footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c)])
-            tooltip = captions.lines_of([c.location.place if c.location else "", c.remedy])
+            tooltip = captions.lines_of([f"{shown_path(c.location.file)}:{c.location.line}" if c.location else "", c.remedy])
             place = captions.place(c.location)
             boxes.append(
                 SceneNode(f"cause_{c.number}", Kind.BREAK, Status.BREAK, c.cause.value, code, place, footnote, tooltip, (c.number,), (c.cause,))
