@@ -22,6 +22,8 @@ def check(
     numeric: bool = False,
     target: str = "",
     frozen: Sequence[str] = (),
+    perturb: bool = False,
+    compare_modes: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?
@@ -35,6 +37,10 @@ def check(
 
     ``numeric=True`` also runs what was traced, once on the arguments or three times on generated ones, and says what the gradients were as numbers:
     a live gradient that is zero then is ``zero`` (`tapetrace.analysis.numeric`). Variables and random number generators are put back.
+
+    ``perturb=True`` also runs the step eagerly with each variable changed that no gradient reaches, and says in ``report.notes`` and in the details
+    of breaks whether the loss moves. ``compare_modes=True`` also runs the step in the other mode, and says in ``report.notes`` where TensorFlow
+    itself returns something else.
 
     ``frozen`` are patterns of paths (``"critic/*"``) that should get no gradient: one that gets some is in ``report.unexpected`` and the report is
     not ``ok``, one that gets none is as it should be.
@@ -63,15 +69,21 @@ def check(
     from tapetrace.capture.observer import observer
     from tapetrace.capture.steps import prepare
     from tapetrace.checking import check_auto, check_eager, check_graph
+    from tapetrace.experiments import compare_modes as compared
+    from tapetrace.experiments import perturb as perturbed
 
     with observer.paused():  # a `watch` around this must not take the step for the user's training
         prepared = prepare(step, args, kwargs, specs=specs, target=target)
         if mode == "eager":
             report = check_eager(prepared)
         else:
-            report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric, numeric)
+            report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric or compare_modes, numeric)
         if numeric and report.mode == "eager":
             report = add_numbers(report, None)
+        if compare_modes:
+            report = compared(report, prepared)
+        if perturb:
+            report = perturbed(report, prepared)
     return apply_frozen(report, _patterns(frozen))
 
 
@@ -80,8 +92,6 @@ def check_each(step: Any, sets: Sequence[tuple[Sequence[Any], Mapping[str, Any]]
 
     Sources that are connected with some of them and not with others are in ``report.intermittent``.
     """
-    if len(sets) == 1:
-        return check(step, *sets[0][0], target=target, **sets[0][1], **options)
     from tapetrace.analysis.frozen import apply_frozen
     from tapetrace.analysis.intermittent import name_differences
     from tapetrace.analysis.merging import merge

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 
 import typer
 
@@ -91,6 +91,8 @@ def check(
         Optional[bool],  # noqa: UP045
         typer.Option("--numeric/--no-numeric", help="Also run the step, and say which gradients are zero or NaN.", show_default="--no-numeric"),
     ] = None,
+    perturb: Annotated[bool, typer.Option("--perturb", help="Also run the step with each dead variable changed: does the loss move?")] = False,
+    compare_modes: Annotated[bool, typer.Option("--compare-modes", help="Also run the step in the other mode: do the two differ?")] = False,
     frozen: _Frozen = None,
     detail: _Detail = None,
     source: _Source = None,
@@ -106,7 +108,7 @@ def check(
         specs = spec or []
         _check_before_tracing(settings, specs, args, files)
         with progress(f"tracing {target}"), output_to_stderr():
-            report = _trace(target, specs, args, settings, frozen or [])
+            report = _trace(target, specs, args, settings, {"frozen": frozen or [], "perturb": perturb, "compare_modes": compare_modes})
             _write(report, files, folder, settings)
         _print(report, settings)
         raise typer.Exit(_exit_code(report))
@@ -224,7 +226,7 @@ def _tell(finished: Run, files: list[Path], folder: Path, settings: Settings, is
     return _exit_code(finished.report)
 
 
-def _trace(target: str, specs: list[str], args: str | None, settings: Settings, frozen: list[str]) -> Report:
+def _trace(target: str, specs: list[str], args: str | None, settings: Settings, asked: dict[str, Any]) -> Report:
     from tapetrace.capture.environment import quiet_tensorflow, require_installed, require_tensorflow
     from tapetrace.capture.history import watching_imports
     from tapetrace.targets import load_target
@@ -240,8 +242,12 @@ def _trace(target: str, specs: list[str], args: str | None, settings: Settings, 
     taken = sorted({name for _, keywords in sets for name in signature(api.check).parameters.keys() & keywords.keys()})
     if taken:
         raise UsageError(f"the step cannot be given an argument named {taken[0]!r} by --args, give it by position")
-    options = {"specs": specs or None, "mode": settings.mode.value, "verify": not settings.quick, "numeric": settings.numeric, "target": target}
-    return api.check_each(step.value, sets, frozen=frozen, **options)
+    options: dict[str, Any] = {"specs": specs or None, "mode": settings.mode.value, "verify": not settings.quick, "numeric": settings.numeric, "target": target}
+    options |= {name: value for name, value in asked.items() if value}
+    if len(sets) > 1:
+        return api.check_each(step.value, sets, **options)
+    ((positional, keywords),) = sets
+    return api.check(step.value, *positional, **options, **keywords)
 
 
 def _argument_sets(args: str) -> list[Arguments]:

@@ -27,7 +27,7 @@ class DeadEnds:
     def __init__(self, flat: Flat) -> None:
         self._flat = flat
         size = len(flat.nodes)
-        self._last = list(range(size))
+        self._last = [n if node.kind in ("op", "body") else -1 for n, node in enumerate(flat.nodes)]  # a joint is no place to look at
         self._next = [-1] * size
         for n in range(size - 1, -1, -1):
             for j in range(flat.nodes[n].output_count):

@@ -127,7 +127,9 @@ class Diagnosis:
     def unread(self, source: Source, read_owners: frozenset[str]) -> Break:
         """A source that the step never reads."""
         detail = ""
-        if source.owner and source.owner not in read_owners:
+        if source.left_at is not None:
+            detail = f"its value was handed to Python before the step, at {source.left_at.place}, and is a constant from then on"
+        elif source.owner and source.owner not in read_owners:
             detail = f"layer {source.owner} was not called"
         return self.of_source(source, Cause.NEVER_READ, detail)
 

@@ -13,7 +13,7 @@ from tapetrace.analysis.flat import CallSite, Conditional, Flat, Node, Tables, T
 from tapetrace.analysis.summary import Summary
 from tapetrace.analysis.variable_state import VariableState
 from tapetrace.analysis.ways import overwrites_variable, unrecorded, writes_variable
-from tapetrace.model.trace import Body, CallKind, GradientCall, Op, Recording, Tape, TensorSpec
+from tapetrace.model.trace import Body, CallKind, GradientCall, Op, Recording, Ref, Tape, TensorSpec
 
 BUDGET = 400_000
 """Nodes of a flat graph beyond which bodies are summarised."""
@@ -27,6 +27,9 @@ class _Site:
     recording: Recording = Recording.RECORDED
     is_inside: bool = False
     is_backward: bool = False
+
+ROUNDS = ("without rounds", "with rounds")
+"""The ways a loop can go. A value that only a loop without rounds hands on is live in that case alone."""
 
 
 class _Flattener:
@@ -197,14 +200,26 @@ class _Flattener:
             if decided:
                 node.inputs.append(decided[0])
                 node.has_condition = True
-        return [self._left(t, op, origin, f"{name}:{j}", site) if (key, (position, j)) in self.asked else t for j, t in enumerate(variables)]
+        return self._leave_loop(op, origin, name, inputs, variables, results, decided, site)
 
-    def _left(self, t: Tensor, op: Op, origin: tuple[str, int], name: str, site: _Site) -> Tensor:
-        """What leaves a loop and is a source: not the loop variable itself, which the next round reads."""
-        self._joint("merge", op, origin, name, [t], self.flat.nodes[t[0]].outputs[t[1]], site)
-        if self.flat.is_resource(t):
-            self.state.alias(self._last(), t)
-        return self._last()
+    def _leave_loop(
+        self, op: Op, origin: tuple[str, int], name: str, inputs: list[Tensor], variables: list[Tensor], results: list[Tensor],
+        decided: list[Tensor], site: _Site,
+    ) -> list[Tensor]:  # fmt: skip
+        """What comes out of a loop: the value of the last round, or the initial one if there is no round."""
+        number = len(self.flat.conditionals)
+        self.flat.conditionals.append(Conditional(origin, name, op.type, ROUNDS, decided[0] if decided else variables[0]))
+        outs: list[Tensor] = []
+        for j, (t, start, back) in enumerate(zip(variables, inputs, results, strict=False)):
+            spec = self.flat.nodes[t[0]].outputs[t[1]]
+            unchanged = self._joint("arg", op, origin, f"{name}/no round/input:{j}", [start], self.flat.nodes[start[0]].outputs[start[1]], site)
+            unchanged.conditional, unchanged.branch = number, 0
+            left = self._joint("merge", op, origin, f"{name}:{j}", [self._last(), back, *decided[:1]], spec, site)
+            left.has_condition = bool(decided)
+            if self.flat.is_resource(t):
+                self.state.alias(self._last(), t)
+            outs.append(self._last())
+        return outs
 
     # Summaries.
 

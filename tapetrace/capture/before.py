@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapetrace.capture.history import History
+import tensorflow as tf
+
+from tapetrace.capture.digests import digest_of
+from tapetrace.capture.history import History, Past
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.variables import handle_of, is_variable
 from tapetrace.model.locations import Location
+
+Origin = tuple[frozenset[int], Location | None]
+"""The handles (by identity) of the variables that a value was computed from, and the line that made it or let it leave TensorFlow."""
 
 
 class Before:
@@ -19,17 +25,34 @@ class Before:
 
     def made_at(self, variable: Any) -> Location | None:
         """Where a variable was made."""
-        if self._history is None or not is_variable(variable):
-            return None
-        stack = self._history.made.get(id(handle_of(variable)))
-        return None if stack is None else self._locator.locate(stack)
+        return self._located(self._history.made(handle_of(variable)) if self._history is not None and is_variable(variable) else None)
 
-    def past(self, tensor: Any) -> tuple[frozenset[int], Location | None] | None:
-        """The handles of the variables that a tensor was computed from, and the line that made it."""
-        found = None if self._history is None else self._history.past_of(tensor)
-        return None if found is None else (found.handles, self._locator.locate(found.stack))
+    def left_at(self, variable: Any) -> Location | None:
+        """Where something computed from a variable last left TensorFlow."""
+        return self._located(self._history.left(handle_of(variable)) if self._history is not None and is_variable(variable) else None)
+
+    def past(self, tensor: Any) -> Origin | None:
+        """How an eager tensor came about, or a constant of a graph."""
+        if self._history is None:
+            return None
+        found = self._history.past_of(tensor)
+        if found is None and self._history.has_values and tensor.dtype.is_floating:
+            value = tensor.numpy() if hasattr(tensor, "numpy") else tf.get_static_value(tensor)
+            found = None if value is None else self._history.past_of_value(digest_of(value))
+        return self._origin(found)
+
+    def past_of_value(self, digest: bytes) -> Origin | None:
+        """How a value came about that left TensorFlow before the step."""
+        return self._origin(self._history.past_of_value(digest) if self._history is not None and digest else None)
 
     def compiled_at(self, model: Any) -> Location | None:
         """Where a Keras model was compiled."""
-        stack = None if self._history is None or model is None else self._history.compiled.get(model)
+        return self._located(None if self._history is None or model is None else self._history.compiled.get(model))
+
+    def _origin(self, past: Past | None) -> Origin | None:
+        if past is None or self._history is None:
+            return None
+        return frozenset(map(id, self._history.handles(past))), self._located(past.stack)
+
+    def _located(self, stack: Any) -> Location | None:
         return None if stack is None else self._locator.locate(stack)

@@ -53,8 +53,10 @@ def _source(call: CallRecord, ref_of: RefOf, before: Before, value: Any, gradien
     if is_variable(value):
         named = describe_variable(value)
         is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
-        made_at = before.made_at(value)
-        return Source(named.name, named.path, "variable", named.spec, ref_of(value), is_float, named.trainable, returned, named.owner, made_at)
+        return Source(
+            named.name, named.path, "variable", named.spec, ref_of(value), is_float, named.trainable, returned, named.owner,
+            before.made_at(value), before.left_at(value),
+        )  # fmt: skip
     tensor = tensor_of(value)
     return Source(name_of(value), "", "tensor", spec_of(tensor), ref_of(tensor), bool(private.is_trainable(tensor)), True, returned)
 

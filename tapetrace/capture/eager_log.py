@@ -8,14 +8,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.backward_probe import ask_backward
+from tapetrace.capture.digests import digest_of
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.variables import spec_of
 from tapetrace.capture.visible_reads import make_reads_visible
@@ -121,11 +120,7 @@ class EagerLog:
 
     def digest(self, tensor: Any) -> bytes:
         """What identifies the value of a tensor: equal for two of the same dtype and the same numbers."""
-        values = np.asarray(self._numpy(tensor))
-        if values.dtype.hasobject:  # strings
-            return blake2b(repr(values.tolist()).encode(), digest_size=16).digest()
-        numbers: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        return blake2b(numbers, digest_size=16).digest()
+        return digest_of(self._numpy(tensor))
 
     def _wrap_record_operation(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A ``tf.custom_gradient`` function announces its results, its inputs and its own backward function this way."""

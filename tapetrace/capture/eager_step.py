@@ -220,7 +220,7 @@ def _hidden_of(log: EagerLog, before: Before, entered: Mapping[int, Hidden]) -> 
         if position in entered:
             return entered[position]
         tensor = log.ops[position].leaf() if log.ops[position].leaf is not None else None  # type: ignore[misc]
-        found = None if tensor is None else before.past(tensor)
+        found = (None if tensor is None else before.past(tensor)) or before.past_of_value(log.ops[position].digest)
         places = sorted(handles[h] for h in found[0] if h in handles) if found else []
         return Hidden(tuple((p, 0) for p in places if p < position), Cause.CAPTURED_VALUE, found[1]) if found and places else None
 

@@ -197,6 +197,8 @@ class Extraction:
             hidden = _hidden(op, known)
         elif op_type == "Captured" and self.past is not None:
             hidden = self._before(externals.get(op.name), known)
+        elif op_type == "Const" and self.past is not None:
+            hidden = self._before(op.outputs[0], known)
         return Op(name, op_type, inputs, outputs, gates, drafted.call, position, draft.backward.get(position), outer, hidden)
 
     def _before(self, tensor: Any, known: dict[int, int]) -> Hidden | None:

@@ -18,16 +18,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from tapetrace.capture.early_escapes import EarlyEscapes
+
 MOST_TENSORS = 200_000
 """Tensors remembered at a time; past that, no new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How an eager tensor came about: the handles (by identity) of the variables it was computed from, and the stack of the last op."""
+    """How a value came about: the variables it was computed from, each by the number that it got when it was made, and the stack of the last op."""
 
-    tensor: weakref.ref[Any]
-    handles: frozenset[int]
+    variables: frozenset[int]
     stack: Any
 
 
@@ -35,19 +36,51 @@ class History:
     """A record of eager work in one thread, light enough to leave on: nothing is kept for a tensor that is gone."""
 
     def __init__(self) -> None:
-        self.made: dict[int, Any] = {}
-        """Stack of the making of each variable, by identity of its handle."""
+        self._made: dict[int, tuple[weakref.ref[Any], int, Any]] = {}
+        self._handles: dict[int, weakref.ref[Any]] = {}
+        self._early = EarlyEscapes(self._variables_behind)
         self.compiled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         """Stack of the last ``compile`` of each Keras model."""
-        self._past: dict[int, Past] = {}
+        self._past: dict[int, tuple[weakref.ref[Any], Past]] = {}
         self._undo: list[Callable[[], None]] = []
         self._costly: list[Callable[[], None]] = []
         self._thread = 0
+        self._numbers = 0
+
+    def made(self, handle: Any) -> Any:
+        """The stack of the making of the variable behind ``handle``, None if nobody saw it."""
+        found = self._made.get(id(handle))
+        return found[2] if found is not None and found[0]() is handle else None
 
     def past_of(self, tensor: Any) -> Past | None:
         """How ``tensor`` was computed from variables, None if it was not or nobody saw it."""
         found = self._past.get(id(tensor))
-        return found if found is not None and found.tensor() is tensor else None
+        return found[1] if found is not None and found[0]() is tensor else None
+
+    def past_of_value(self, digest: bytes) -> Past | None:
+        """How a value came about that was computed from variables, left TensorFlow, and came back."""
+        alive = [(v, stack) for v, stack in self._early.by_value.get(digest, ()) if not v.isdisjoint(self._handles)]
+        return Past(frozenset[int]().union(*(v for v, _ in alive)), alive[0][1]) if alive else None
+
+    @property
+    def remembered(self) -> int:
+        """How many tensors are remembered now."""
+        return len(self._past)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether `past_of_value` knows any."""
+        return bool(self._early.by_value)
+
+    def left(self, handle: Any) -> Any:
+        """The stack where something computed from the variable behind ``handle`` last left TensorFlow before the step, None if nothing did."""
+        found = self._made.get(id(handle))
+        return self._early.last.get(found[1]) if found is not None and found[0]() is handle else None
+
+    def handles(self, past: Past) -> list[Any]:
+        """The handles of the variables of ``past`` that are still there."""
+        found = (self._handles[number]() for number in sorted(past.variables) if number in self._handles)
+        return [handle for handle in found if handle is not None]
 
     def install(self, module: str) -> None:
         """Begin to watch, now that ``module`` (tensorflow or keras) has been imported."""
@@ -60,6 +93,7 @@ class History:
             patches.wrap(private.BaseResourceVariable, "__init__", self._wrap_variable)
             reads = Patches()
             make_reads_visible(reads)
+            self._early.install(reads)
             private.add_op_callback(self._saw)
             self._costly += [reads.undo, lambda: private.remove_op_callback(self._saw)]
             self._thread = threading.get_ident()
@@ -88,9 +122,30 @@ class History:
             original(variable, *args, **kwargs)
             handle = getattr(variable, "_handle", None)
             if handle is not None:
-                self.made[id(handle)] = private.tf_stack.extract_stack()
+                self._note_variable(handle, private.tf_stack.extract_stack())
 
         return __init__
+
+    def _note_variable(self, handle: Any, stack: Any) -> None:
+        number = self._numbers = self._numbers + 1
+        key = id(handle)
+
+        def forget(_: Any) -> None:
+            self._made.pop(key, None)
+            self._handles.pop(number, None)
+            self._early.last.pop(number, None)
+
+        reference = weakref.ref(handle, forget)
+        self._made[key] = (reference, number, stack)
+        self._handles[number] = reference
+
+    def _variables_behind(self, tensor: Any) -> frozenset[int]:
+        """The numbers of the variables that a tensor was computed from, a handle's own."""
+        made = self._made.get(id(tensor))
+        if made is not None and made[0]() is tensor:
+            return frozenset({made[1]})
+        past = self.past_of(tensor)
+        return past.variables if past is not None else frozenset()
 
     def _wrap_compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
         from tapetrace.capture import private
@@ -106,22 +161,15 @@ class History:
         """Called by TensorFlow after each eager op of this thread."""
         if graph is not None or not outputs:
             return
-        handles: set[int] = set()
-        for t in inputs:
-            if id(t) in self.made:
-                handles.add(id(t))
-            else:
-                past = self.past_of(t)
-                if past is not None:
-                    handles |= past.handles
-        if not handles or len(self._past) > MOST_TENSORS:
+        variables = frozenset[int]().union(*map(self._variables_behind, inputs))
+        if not variables or len(self._past) > MOST_TENSORS:
             return
         from tapetrace.capture import private
 
         stack = private.tf_stack.extract_stack()
         for t in outputs:
             key = id(t)
-            self._past[key] = Past(weakref.ref(t, partial(self._forget, key)), frozenset(handles), stack)
+            self._past[key] = (weakref.ref(t, partial(self._forget, key)), Past(variables, stack))
 
 
 class _Finder(MetaPathFinder):
@@ -182,7 +230,7 @@ def watching_imports(then: Callable[[str], None] = lambda module: None) -> Itera
     """Watch TensorFlow and Keras while the user's module is imported in this context. ``then`` is called with the name of each when it is there."""
     global _current
     history = _current = _current or History()
-    wanted = ("tensorflow", "keras")
+    wanted = ("tensorflow", "keras", "tf_keras")
 
     def begin(name: str) -> None:
         history.install(name)

@@ -24,11 +24,13 @@ class ObservedGraph(Recorder):
         self.number = 0
         """Its rank among all that was observed, given at its first gradient call."""
         self._functions: list[Any] = []
+        self._variables: tuple[Any, ...] = ()
         self._is_finished = False
 
     def finish(self) -> None:
         """The trace has ended: hold all functions that it is made of, since TensorFlow takes the graph of a function to pieces when that goes."""
         self._is_finished = True
+        self._keep_variables()
         graphs = {id(draft.graph) for draft in self.snapshots.drafts.values()} | {id(g) for c in self.calls for g in c.around} | {id(self.root)}
         alive = [o for o in gc.get_objects() if issubclass(type(o), private.ConcreteFunction)]
         self._functions = [f for f in alive if id(f.graph) in graphs]
@@ -38,6 +40,14 @@ class ObservedGraph(Recorder):
         calls = final_calls(self.calls)
         found = describe_trace(self, calls, self.root if self._is_finished else None, target, None)
         return found, [inputs_of(c.around, self._functions) for c in calls]
+
+    def _begin(self, *args: Any) -> CallRecord:
+        self._keep_variables()
+        return super()._begin(*args)
+
+    def _keep_variables(self) -> None:
+        """A graph holds its variables weakly, and those of a function that has returned are gone when the program ends."""
+        self._variables = self.root.variables
 
     def _reused(self, call: CallRecord, sources: Any, ask: Callable[[], Any]) -> Any:
         call.tape_reused = True

@@ -49,7 +49,8 @@ def trace_step(
     calls = final_calls(recorder.calls) if recorder.calls else []
     if not calls and failure is not None and error is not None:
         where = f" at {error.location.place}" if error.location else ""
-        raise TraceFailed(f"The step could not be traced: {error.type}{where}: {first_lines(error.message, 1)}") from failure
+        said = f": {first_lines(error.message, 1)}" if error.message else "."
+        raise TraceFailed(f"The step could not be traced: {error.type}{where}{said}") from failure
     if not calls:
         calls = [_implied_call(recorder, outputs, target)]
     if error is None and recorder.missing.outside:

@@ -200,6 +200,8 @@ class Source:
     returned: Returned | None = None
     owner: str = ""
     made_at: Location | None = None
+    left_at: Location | None = None
+    """Where its value was last handed to Python before the step, if that was seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,10 @@ def one_sided(a, b):
 def as_numpy(a):
     return np.sin(a)
 
+
+def total(*gradients):
+    return tf.add_n([tf.zeros([3])] + [tf.reduce_sum(g) * tf.ones([3]) for gs in gradients for g in gs if g is not None])
+
 """
 
 SMOOTH = (
@@ -94,8 +98,7 @@ class Writer:
         self.names = ["x"]
         if self.random.random() < 0.3:
             self.statement(2, 0)
-        results = self.random.choice((self.one_tape, self.one_tape, self.persistent_tape, self.nested_tapes))(2)
-        self.write(2, f"return [{', '.join(results)}]")
+        self.random.choices((self.plain, self.in_a_function, self.in_a_branch, self.in_a_loop), (7, 1, 1, 1))[0]()
         self.write(1, "")
         self.write(1, "return step, (tf.constant([0.4, -0.6, 0.9]),)")
         return PRELUDE + "\ndef make():\n" + "\n".join(self.lines) + "\n"
@@ -115,6 +118,33 @@ class Writer:
         choice = self.random.random()
         templates = SMOOTH if choice < 0.4 else BINARY if choice < 0.82 else BREAKS
         return self.random.choice(templates).format(a=self.pick(), b=self.pick())
+
+    # Where the tape is opened and asked.
+
+    def plain(self) -> None:
+        self.write(2, f"return [{', '.join(self.tapes(2))}]")
+
+    def in_a_function(self) -> None:
+        self.write(2, "@tf.function")
+        self.write(2, "def inner(x):")
+        self.names = ["x"]  # Python takes a name that is given a value in a function for its own throughout
+        self.write(3, f"return total({', '.join(self.tapes(3))})")
+        self.write(2, "return inner(x)")
+
+    def in_a_branch(self) -> None:
+        self.write(2, "result = x")
+        self.write(2, "if tf.reduce_sum(x) > -99.0:")
+        self.write(3, f"result = total({', '.join(self.tapes(3))})")
+        self.write(2, "return result")
+
+    def in_a_loop(self) -> None:
+        self.write(2, "result = x")
+        self.write(2, "for _ in tf.range(2):")
+        self.write(3, f"result = result * 0.3 + total({', '.join(self.tapes(3))})")
+        self.write(2, "return result")
+
+    def tapes(self, depth: int) -> list[str]:
+        return self.random.choice((self.one_tape, self.one_tape, self.persistent_tape, self.nested_tapes))(depth)
 
     # Statements.
 

@@ -21,9 +21,9 @@ keras.utils.set_random_seed(int(sys.argv[1]))
 w, v = tf.Variable(tf.random.normal([4, 3]), name="w"), tf.Variable(tf.ones([3]), name="v")
 dropout, optimizer = keras.layers.Dropout(0.4), keras.optimizers.Adam(0.01)
 for i in range(5):
-    scale = tf.exp(v)
     x = tf.random.normal([5, 4])
     with tf.GradientTape() as tape:
+        scale = tf.exp(v)
         loss = tf.reduce_mean((dropout(tf.nn.relu(x @ w) * scale, training=True) + tf.random.uniform([5, 3])) ** 2)
     optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
     print(i, float(loss).hex(), random.random(), np.random.rand())

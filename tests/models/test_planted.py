@@ -27,6 +27,14 @@ def test_each_kind_of_break_in_a_network_with_skip_connections(kind: str) -> Non
     assert mistakes(planted, planted.check()) == []
 
 
+@pytest.mark.parametrize("kind", ["round", "custom_zero", "snapshot", "stop_recording"])
+def test_the_answer_is_the_same_without_the_backward_pass(kind: str) -> None:
+    planted = plant(NETWORKS["lstm"], 2, PLANTS[kind])
+    report = planted.check(verify=False)
+    assert mistakes(planted, report) == []
+    assert report.agreement.checked == 0
+
+
 @pytest.mark.parametrize("name", ["lstm", "mobilenet"])
 def test_everything_before_the_tape(name: str) -> None:
     network = NETWORKS[name]

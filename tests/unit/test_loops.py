@@ -23,13 +23,14 @@ def rounds() -> Graph:
 
 
 def test_a_source_that_reaches_the_output_after_two_rounds_only() -> None:
-    """p takes q, q takes r: c comes to p in the second round."""
-    assert verdicts(looped("q r r", rounds())) == {"a": "connected", "b": "connected", "c": "connected"}
+    """p takes q, q takes r: c comes to p in the second round, and a stays in p only if there is none."""
+    assert verdicts(looped("q r r", rounds())) == {"a": "conditional", "b": "connected", "c": "connected"}
 
 
 def test_no_round_at_all_hands_the_start_on() -> None:
     found = looped("new q r", rounds().op("new"))
-    assert verdicts(found) == {"a": "connected", "b": "zero", "c": "zero"}
+    assert verdicts(found) == {"a": "conditional", "b": "zero", "c": "zero"}
+    assert answers(found)["a"].breaks[0].detail.startswith("live only in branch without rounds of")
 
 
 def test_what_never_comes_to_the_output_is_unused() -> None:
@@ -46,7 +47,7 @@ def test_a_break_inside_the_body_is_met_on_the_way_round() -> None:
     found = looped("sum stop r", rounds().op("stop", "r", NONE, type="StopGradient").op("sum", "p q"))
     assert verdicts(found) == {"a": "connected", "b": "connected", "c": "zero"}
     assert causes(found, "c") == ["stop_gradient"]
-    assert answers(found)["c"].route == ("c", "rc", "l/variable:2", "l/body/stop", "l/variable:1", "l/body/sum", "l/variable:0", "loss")
+    assert answers(found)["c"].route == ("c", "rc", "l/variable:2", "l/body/stop", "l/variable:1", "l/body/sum", "l:0", "loss")
 
 
 def test_what_decides_about_another_round_carries_no_gradient() -> None:
