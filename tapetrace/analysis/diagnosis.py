@@ -11,7 +11,7 @@ from tapetrace.analysis.remedies import Situation, remedy_for
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Break
 from tapetrace.model.trace import Source, Trace
-from tapetrace.model.words import Cause
+from tapetrace.model.words import ROUNDS, Cause
 
 _NOT_RECORDED = frozenset({Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED})
 
@@ -106,9 +106,12 @@ class Diagnosis:
         location = self.trace.locate(*conditional.op)
         condition = self.flat.nodes[conditional.condition[0]]
         decided = self.locate(condition)
-        what = f"decided by {condition.type}" + (f" at {decided.place}" if decided and location and decided.key != location.key else "")
+        deciding = condition.name if condition.type in ("Argument", "Captured", "Variable") else condition.type
+        what = f"decided by {deciding}" + (f" at {decided.place}" if decided and location and decided.key != location.key else "")
         situation = Situation(Cause.OTHER_BRANCH, op_type=conditional.type, location=location, branch=branch, condition=condition.type)
         detail = f"live only in branch {branch} of {conditional.type}, {what}"
+        if conditional.branches == ROUNDS:
+            detail = f"live only when the loop runs {branch}: each round replaces the value, or stops its gradient"
         return Break(Cause.OTHER_BRANCH, conditional.name, conditional.type, location, remedy_for(situation), detail)
 
     def of_some_branch(self, body: Node) -> Break:

@@ -14,6 +14,7 @@ from tapetrace.analysis.summary import Summary
 from tapetrace.analysis.variable_state import VariableState
 from tapetrace.analysis.ways import overwrites_variable, unrecorded, writes_variable
 from tapetrace.model.trace import Body, CallKind, GradientCall, Op, Recording, Ref, Tape, TensorSpec
+from tapetrace.model.words import ROUNDS
 
 BUDGET = 400_000
 """Nodes of a flat graph beyond which bodies are summarised."""
@@ -27,9 +28,6 @@ class _Site:
     recording: Recording = Recording.RECORDED
     is_inside: bool = False
     is_backward: bool = False
-
-ROUNDS = ("without rounds", "with rounds")
-"""The ways a loop can go. A value that only a loop without rounds hands on is live in that case alone."""
 
 
 class _Flattener:

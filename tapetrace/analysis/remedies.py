@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tapetrace.analysis.op_remedies import remedy_for_op
 from tapetrace.model.locations import Frame, Location
-from tapetrace.model.words import Cause
+from tapetrace.model.words import ROUNDS, Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _stop_gradient(s: Situation) -> str:
 
 
 def _python_function(s: Situation) -> str:
-    if s.op_type == "EagerPyFunc" or "py_function" in s.code:
+    if s.op_type == "EagerPyFunc" or re.search(r"(?<!num)py_function", s.code):
         return (
             "`tf.py_function` passes gradient through TensorFlow ops only: write what is NumPy inside it with `tf.` functions, or give it a "
             "gradient with `tf.custom_gradient`"
@@ -179,11 +179,16 @@ def _not_watched(s: Situation) -> str:
         opened = f", right after {_with_line(s)}" if s.tape_opened else ""
         return f"call `tape.watch({name if name.isidentifier() else 'x'})` before the tensor is used{opened}"
     if not s.trainable:
-        return f"{_the_variable(s)} has `trainable=False`: make it trainable, call `tape.watch` on it, or leave it out of the sources if it is frozen"
+        return (
+            f"{_the_variable(s)} has `trainable=False`: ask for `trainable_variables` in place of `variables`, or call `tape.watch` on it if its "
+            "gradient is wanted"
+        )
     return f"the tape was opened with `watch_accessed_variables=False`: call `tape.watch` on {_the_variable(s)} before it is read"
 
 
 def _non_float_source(s: Situation) -> str:
+    if s.kind == "variable" and not s.trainable:
+        return f"{_the_variable(s)} is {s.dtype or 'no float'} and not trainable: ask for `trainable_variables` in place of `variables`"
     if s.dtype == "string":
         return "text cannot be trained: leave it out of the sources"
     is_ = f"is {s.dtype}" if s.dtype else "is not a float"
@@ -211,6 +216,8 @@ _ORDERINGS = frozenset({"Greater", "GreaterEqual", "Less", "LessEqual"})
 
 
 def _other_branch(s: Situation) -> str:
+    if s.branch == ROUNDS[0]:
+        return "let the body of the loop use the value that it starts with, or leave it out of the sources"
     if s.branch.isdigit():
         return "compute all branches and sum them with `tf.one_hot` weights, or accept zeros in the steps that take another branch"
     soft = ", or blend them with a soft condition, `tf.sigmoid(k * (a - b))`" if s.condition in _ORDERINGS else ""

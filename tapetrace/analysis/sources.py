@@ -114,7 +114,9 @@ class Verdicts:
         steps = self._data_path(t)
         breaks = list(own)
         chain: list[int] = []
-        if steps:
+        if own and source.kind == "variable" and not source.trainable:
+            pass  # nobody means to train it: what else stands in its way is of no interest
+        elif steps:
             found = breaks_on(steps)
             if not source.is_float:  # that reading it gives an integer is said already
                 found = [s for s in found if s.tensor != t]

@@ -199,7 +199,8 @@ class Observer:
 
     def _in_graph(self, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         thread: ObservedThread | None = getattr(self._local, "thread", None)
-        graph = None if thread is not None and thread.is_in_call else self._graph()
+        is_theirs = (thread is not None and thread.is_in_call) or _is_another_replica()
+        graph = None if is_theirs else self._graph()
         if graph is None or (name in (*_CALLS, _SYMBOLIC) and not self._wants(graph)):
             return original(*args, **kwargs)
         return self._guarded(graph, name, original, args, kwargs)
@@ -289,6 +290,12 @@ class Observer:
         text = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
         if text not in self._failures:
             self._failures.append(text)
+
+
+def _is_another_replica() -> bool:
+    """Whether this thread builds what ``tf.distribute`` runs on the second device or a later one: a copy of what the first runs."""
+    number = getattr(tf.distribute.get_replica_context(), "_replica_id_in_sync_group", 0)
+    return isinstance(number, int) and number > 0
 
 
 def _wrapper(recorder: Recorder, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

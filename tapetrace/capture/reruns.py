@@ -100,6 +100,10 @@ class Reruns:
             numbers = tuple(a for a in op.attrs if isinstance(a, int | float))
             if numbers:
                 found[use, -1] = (position, numbers)
+        for call, refs in run.recorder.target_refs.items():
+            for i, ref in enumerate(refs):
+                if ref is not None and run.log.ops[ref[0]].digest:  # the loss itself came from outside, and no op reads it
+                    found["target", call, i] = (ref[0], run.log.ops[ref[0]].digest)
         return found
 
 

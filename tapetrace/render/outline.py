@@ -19,6 +19,8 @@ _CAUSES_OF_AN_OP = frozenset({
     Cause.GRADIENT_IS_ZERO, Cause.NOT_PROBED, Cause.NUMERICALLY_ZERO,
 })  # fmt: skip
 
+_NOTHING_TO_REOPEN = frozenset({Cause.NEVER_READ, Cause.UNUSED_RESULT})
+
 
 class Weight(str, Enum):
     """How much a place in the code matters."""
@@ -153,7 +155,8 @@ def _place_of_root(root: RootCause, sources: tuple[SourceResult, ...]) -> Place:
         names = set(root.blocks)
         behind = tuple(s for s in sources if (s.label in names or s.name in names) and s.verdict is not Verdict.CONNECTED)
     weight = _weight(root.cause, behind)
-    reconnects = len(root.reconnects)
+    # Of a place with nothing to reopen, such as a variable that is never read, nothing is said.
+    reconnects = len(root.reconnects) if root.reconnects or root.cause not in _NOTHING_TO_REOPEN else None
     return Place(root.number, weight, root.cause, root.location, root.ops, root.blocks, reconnects, root.remedy, root.detail, root.call, behind)
 
 

@@ -30,7 +30,7 @@ def test_a_source_that_reaches_the_output_after_two_rounds_only() -> None:
 def test_no_round_at_all_hands_the_start_on() -> None:
     found = looped("new q r", rounds().op("new"))
     assert verdicts(found) == {"a": "conditional", "b": "zero", "c": "zero"}
-    assert answers(found)["a"].breaks[0].detail.startswith("live only in branch without rounds of")
+    assert answers(found)["a"].breaks[0].detail.startswith("live only when the loop runs without rounds")
 
 
 def test_what_never_comes_to_the_output_is_unused() -> None:
