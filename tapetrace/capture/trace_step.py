@@ -51,12 +51,14 @@ def trace_step(
         where = f" at {error.location.place}" if error.location else ""
         said = f": {first_lines(error.message, 1)}" if error.message else "."
         raise TraceFailed(f"The step could not be traced: {error.type}{where}{said}") from failure
+    notes: tuple[str, ...] = ()
     if not calls:
         calls = [_implied_call(recorder, outputs, target)]
+        notes = ("The step makes no gradient call: the loss that it returns was taken as target, and every trainable variable that it reads as source.",)
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
     trace = describe_trace(recorder, calls, outputs, target, error)
-    return replace(trace, experiment=StepExperiment(calls, outputs, args, kwargs, locator))
+    return replace(trace, notes=(*trace.notes, *notes), experiment=StepExperiment(calls, outputs, args, kwargs, locator))
 
 
 def _traceable(step: Callable[..., Any]) -> Any:

@@ -81,6 +81,8 @@ class CallOutline:
     def asked(self, source: bool = True) -> str:
         """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where the code may be shown and is plain."""
         kind = self.call.kind
+        if kind == "loss":
+            return "the loss that the step returns"
         code = self.call.location.code if source and self.call.location else ""
         written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code)
         if len(written) == 1:

@@ -139,3 +139,18 @@ def test_what_cannot_be_answered(tmp_path: Path, arguments: list[str], sentence:
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_replicas_are_told_of_once(tmp_path: Path) -> None:
+    (tmp_path / "mirrored.py").write_text(
+        "import numpy as np, tensorflow as tf, keras\n"
+        "cpu = tf.config.list_physical_devices('CPU')[0]\n"
+        "tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)\n"
+        "with tf.distribute.MirroredStrategy(['CPU:0', 'CPU:1']).scope():\n"
+        "    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2), keras.layers.Dense(1)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "model.fit(np.ones((8, 4)), np.ones((8, 1)), batch_size=4, verbose=0)\n"
+    )
+    ended = tapetrace(tmp_path, "mirrored.py")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("✓ 4 of 4 variables receive gradient") == 1
