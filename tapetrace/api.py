@@ -65,7 +65,6 @@ def check(
 
     require_tensorflow()
     from tapetrace.analysis.frozen import apply_frozen
-    from tapetrace.analysis.numeric import add_numbers
     from tapetrace.capture.observer import observer
     from tapetrace.capture.steps import prepare
     from tapetrace.checking import check_auto, check_eager, check_graph
@@ -75,11 +74,9 @@ def check(
     with observer.paused():  # a `watch` around this must not take the step for the user's training
         prepared = prepare(step, args, kwargs, specs=specs, target=target)
         if mode == "eager":
-            report = check_eager(prepared)
+            report = check_eager(prepared, numeric=numeric)
         else:
             report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric or compare_modes, numeric)
-        if numeric and report.mode == "eager":
-            report = add_numbers(report, None)
         if compare_modes:
             report = compared(report, prepared)
         if perturb:

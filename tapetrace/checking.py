@@ -11,6 +11,8 @@ from tapetrace.model.report import Report
 from tapetrace.model.trace import Trace
 
 if TYPE_CHECKING:
+    from tapetrace.capture.eager_numbers import EagerExperiment
+    from tapetrace.capture.eager_step import EagerRun
     from tapetrace.capture.steps import Prepared
 
 _SAID_BY_TENSORFLOW_ITSELF = frozenset({"LookupError", "StagingError"})
@@ -27,8 +29,11 @@ def check_graph(prepared: Prepared, verify: bool, numeric: bool = False) -> Repo
     return _answer(trace(prepared, verify), numeric)
 
 
-def check_eager(prepared: Prepared, note: str = "") -> Report:
-    """The answer from one eager run of the step, followed through NumPy and Python where values left TensorFlow."""
+def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Report:
+    """The answer from one eager run of the step, followed through NumPy and Python where values left TensorFlow.
+
+    With ``numeric`` also what the gradients were as numbers, in runs on several arguments when they are made up.
+    """
     from tapetrace.capture.eager_step import run_step, trace_eagerly
     from tapetrace.capture.perturbation import find_entries
     from tapetrace.capture.reruns import Reruns
@@ -43,7 +48,19 @@ def check_eager(prepared: Prepared, note: str = "") -> Report:
         entered = find_entries(Reruns(run, step, args, kwargs, prepared.locator), broken)
         if entered:
             report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes, entered)))
-    return report
+    return add_numbers(report, _measured(prepared, run)) if numeric else report
+
+
+def _measured(prepared: Prepared, run: EagerRun) -> EagerExperiment:
+    from tapetrace.capture.eager_numbers import EagerExperiment
+    from tapetrace.capture.eager_step import run_step
+    from tapetrace.capture.numbers import GENERATED_RUNS
+
+    runs = [run]
+    for seed in range(1, GENERATED_RUNS if prepared.is_generated else 1):
+        step, args, kwargs = prepared.with_values(seed)
+        runs.append(run_step(step, args, kwargs, prepared.locator))
+    return EagerExperiment(runs, prepared.is_generated)
 
 
 def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Report:
@@ -53,12 +70,12 @@ def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Repor
     try:
         traced = trace(prepared, verify)
     except TraceFailed as failure:
-        return _run_instead(prepared, str(failure), failure)
+        return _run_instead(prepared, str(failure), failure, numeric)
     if _may_go_on_eagerly(traced):
         assert traced.error is not None
         where = f" at {traced.error.location.place}" if traced.error.location else ""
         try:
-            report = _run_instead(prepared, f"The step could not be traced to its end: {traced.error.type}{where}", None)
+            report = _run_instead(prepared, f"The step could not be traced to its end: {traced.error.type}{where}", None, numeric)
         except TapetraceError:
             return _answer(traced, numeric)
         if report.error is None or len(report.calls) > len(traced.calls):
@@ -71,10 +88,10 @@ def _answer(traced: Trace, numeric: bool) -> Report:
     return add_numbers(report, traced.experiment) if numeric else report
 
 
-def _run_instead(prepared: Prepared, why: str, failure: TraceFailed | None) -> Report:
+def _run_instead(prepared: Prepared, why: str, failure: TraceFailed | None, numeric: bool) -> Report:
     note = f"{why.rstrip('.')}; so it was run once, eagerly: the report speaks of the branches of that run."
     try:
-        return check_eager(prepared, note)
+        return check_eager(prepared, note, numeric)
     except TraceFailed:
         if failure is not None:
             raise failure from None

@@ -242,7 +242,8 @@ def _trace(target: str, specs: list[str], args: str | None, settings: Settings, 
     taken = sorted({name for _, keywords in sets for name in signature(api.check).parameters.keys() & keywords.keys()})
     if taken:
         raise UsageError(f"the step cannot be given an argument named {taken[0]!r} by --args, give it by position")
-    options: dict[str, Any] = {"specs": specs or None, "mode": settings.mode.value, "verify": not settings.quick, "numeric": settings.numeric, "target": target}
+    options: dict[str, Any] = {"specs": specs or None, "mode": settings.mode.value, "target": target}
+    options |= {"verify": not settings.quick, "numeric": settings.numeric}
     options |= {name: value for name, value in asked.items() if value}
     if len(sets) > 1:
         return api.check_each(step.value, sets, **options)

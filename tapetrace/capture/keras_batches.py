@@ -28,7 +28,7 @@ def batch_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
     x, y, weights = (given.get(name) for name in _NAMES)
     if y is None and weights is None and _is_stream(x):
         batch = _first(x)
-        x, y, weights = (batch + (None, None))[:3]
+        x, y, weights = (*batch, None, None)[:3]
     if given.get("class_weight") is not None:
         weights = _by_class(y, given["class_weight"])
     floats = _floats(model)
@@ -157,5 +157,3 @@ def _target_spec(loss: Any, output: Any) -> tf.TensorSpec:
     if "sparse" in name.lower():
         return tf.TensorSpec(spec.shape[:-1], tf.int32)
     return spec
-
-

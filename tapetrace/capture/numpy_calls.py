@@ -24,8 +24,8 @@ from tapetrace.capture.variables import is_variable
 from tapetrace.model.trace import Ref
 
 _ARRAY_LIBRARIES = frozenset({"numpy", "scipy", "sklearn", "pandas"})
-_CONVERTS = "convert_to_numpy"
-"""What Keras backends call the function that hands a tensor to NumPy."""
+_CONVERTERS = frozenset({"convert_to_numpy", "py_func_common"})
+"""Functions that hand a tensor to NumPy: that of Keras backends, and that behind ``tf.numpy_function``."""
 _MOST_ELEMENTS = 100
 _UNKNOWN = object()
 
@@ -53,7 +53,7 @@ class NumpyCalls:
         code = frame.f_code
         if self._is_user(code.co_filename):
             return self._in_user_code
-        if code.co_name == _CONVERTS or _library(frame.f_globals.get("__name__")) in _ARRAY_LIBRARIES:
+        if code.co_name in _CONVERTERS or _library(frame.f_globals.get("__name__")) in _ARRAY_LIBRARIES:
             given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
             self._note(frame, given, certain=True)
         return None

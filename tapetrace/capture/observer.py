@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,24 +17,20 @@ from typing import Any
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.guarded import CALLS, FORWARD, SYMBOLIC, TAPE_METHODS, guarded
 from tapetrace.capture.locations import Locator, here
+from tapetrace.capture.observed_execution import Execution
 from tapetrace.capture.observed_graphs import ObservedGraph
 from tapetrace.capture.observed_inputs import Inputs
-from tapetrace.capture.observed_runs import Execution, ObservedThread
+from tapetrace.capture.observed_runs import ObservedThread
 from tapetrace.capture.patches import Patches
-from tapetrace.capture.recorder import Recorder
+from tapetrace.capture.recorder import SPELLINGS
 from tapetrace.capture.restoring import restored
 from tapetrace.model.locations import Location
 from tapetrace.model.trace import Trace
 
 MOST_TRACES = 8
 """Traces of one line that are looked at; more is a function that is traced anew at every call."""
-
-_CALLS = ("gradient", "jacobian", "batch_jacobian")
-_TAPE_METHODS = ("_push_tape", "_pop_tape", "stop_recording", "reset", "watch", *_CALLS)
-_SYMBOLIC = "_GradientsHelper"
-_FORWARD = "__enter__"
-_SPELLINGS = frozenset({"gradients", "gradients_v2"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +155,10 @@ class Observer:
     # Instruments.
 
     def _install(self) -> None:
-        for name in _TAPE_METHODS:
+        for name in TAPE_METHODS:
             self._patches.wrap(private.GradientTape, name, self._instrument(name))
-        self._patches.wrap(private.gradients_util, _SYMBOLIC, self._symbolic_instrument)
-        self._patches.wrap(tf.autodiff.ForwardAccumulator, _FORWARD, self._instrument(_FORWARD))
+        self._patches.wrap(private.gradients_util, SYMBOLIC, self._symbolic_instrument)
+        self._patches.wrap(tf.autodiff.ForwardAccumulator, FORWARD, self._instrument(FORWARD))
         private.trace_callbacks.append(self._completed)
 
     def _thread(self) -> ObservedThread:
@@ -189,11 +184,11 @@ class Observer:
 
     def _symbolic_instrument(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def _GradientsHelper(*args: Any, **kwargs: Any) -> Any:
-            if sys._getframe(1).f_code.co_name not in _SPELLINGS or self._is_paused():
+            if sys._getframe(1).f_code.co_name not in SPELLINGS or self._is_paused():
                 return original(*args, **kwargs)
             if not isinstance(private.default_graph(), private.FuncGraph):
                 return original(*args, **kwargs)
-            return self._in_graph(_SYMBOLIC, original, args, kwargs)
+            return self._in_graph(SYMBOLIC, original, args, kwargs)
 
         return _GradientsHelper
 
@@ -201,9 +196,9 @@ class Observer:
         thread: ObservedThread | None = getattr(self._local, "thread", None)
         is_theirs = (thread is not None and thread.is_in_call) or _is_another_replica()
         graph = None if is_theirs else self._graph()
-        if graph is None or (name in (*_CALLS, _SYMBOLIC) and not self._wants(graph)):
+        if graph is None or (name in (*CALLS, SYMBOLIC) and not self._wants(graph)):
             return original(*args, **kwargs)
-        return self._guarded(graph, name, original, args, kwargs)
+        return guarded(graph, name, original, args, kwargs, self._fail)
 
     def _graph(self) -> ObservedGraph | None:
         root = private.default_graph()
@@ -246,8 +241,8 @@ class Observer:
         recorder = thread.recorder
         if recorder is None:
             return original(tape, *args, **kwargs)
-        if name not in _CALLS or recorder._inside:
-            return self._guarded(recorder, name, original, (tape, *args), kwargs)
+        if name not in CALLS or recorder._inside:
+            return guarded(recorder, name, original, (tape, *args), kwargs, self._fail)
         if not thread.wants(self._locator.locate(here())):
             recorder.log.call = len(recorder.calls) - 1
             try:
@@ -255,36 +250,9 @@ class Observer:
             finally:
                 recorder.log.call = None
         try:
-            return self._guarded(recorder, name, original, (tape, *args), kwargs)
+            return guarded(recorder, name, original, (tape, *args), kwargs, self._fail)
         finally:
             thread.after_call()
-
-    def _guarded(self, recorder: Recorder, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The call as ``recorder`` wraps it. A fault of ours is noted, and the user gets what TensorFlow gives."""
-        outcome: list[tuple[bool, Any]] = []
-
-        @wraps(original)
-        def noted(*a: Any, **k: Any) -> Any:
-            try:
-                value = original(*a, **k)
-            except BaseException:
-                outcome.append((False, None))
-                raise
-            outcome.append((True, value))
-            return value
-
-        wrapped = _wrapper(recorder, name)(noted)
-
-        def gradients() -> Any:  # the recorder heeds calls from a function of this name
-            return wrapped(*args, **kwargs)
-
-        try:
-            return gradients()
-        except Exception as error:
-            if outcome and not outcome[-1][0]:
-                raise
-            self._fail(error)
-            return outcome[-1][1] if outcome else original(*args, **kwargs)
 
     def _fail(self, error: BaseException) -> None:
         text = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
@@ -296,20 +264,6 @@ def _is_another_replica() -> bool:
     """Whether this thread builds what ``tf.distribute`` runs on the second device or a later one: a copy of what the first runs."""
     number = getattr(tf.distribute.get_replica_context(), "_replica_id_in_sync_group", 0)
     return isinstance(number, int) and number > 0
-
-
-def _wrapper(recorder: Recorder, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    if name in _CALLS:
-        return recorder._wrap_gradient(name)
-    return {
-        "_push_tape": recorder._wrap_push,
-        "_pop_tape": recorder._wrap_pop,
-        "stop_recording": recorder._wrap_stop,
-        "reset": recorder._wrap_reset,
-        "watch": recorder._wrap_watch,
-        _SYMBOLIC: recorder._wrap_symbolic,
-        _FORWARD: recorder._wrap_forward,
-    }[name]
 
 
 observer = Observer()

@@ -13,10 +13,13 @@ from typing import Any
 from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.eager_step import EagerRun
 from tapetrace.capture.escapes import Escape, Substitution
+from tapetrace.capture.locations import raw_frames
 from tapetrace.capture.reruns import MUCH, Reruns
 from tapetrace.capture.variables import handle_of
 from tapetrace.model.trace import Hidden, Ref
 from tapetrace.model.words import Cause
+
+_PYTHON_FUNCTIONS = "tensorflow/python/ops/script_ops.py"
 
 
 def find_entries(reruns: Reruns, variables: Sequence[Any]) -> dict[int, Hidden]:
@@ -39,12 +42,15 @@ class _Search:
                 escape = self._way_out(p, derived) or self._numpy_line(other, group, positions[p], p)
                 self._add(p, _what_left(escape, derived, p), escape)
         self._integers()
-        locate = self._reruns.locator.locate
-        return {
-            p: Hidden(tuple(sorted(refs)), Cause.NUMPY_ESCAPE, locate(escape.stack) if escape else None)
-            for p, (refs, escape) in self._found.items()
-            if refs
-        }
+        return {p: self._hidden(refs, escape) for p, (refs, escape) in self._found.items() if refs}
+
+    def _hidden(self, refs: set[Ref], escape: Escape | None) -> Hidden:
+        """What leaves inside of ``tf.numpy_function`` leaves at the line that calls it: eagerly, TensorFlow just calls the Python function."""
+        stack = raw_frames(escape.stack) if escape else ()
+        inside = next((i for i, frame in enumerate(stack) if frame[0].endswith(_PYTHON_FUNCTIONS)), None)
+        cause = Cause.NUMPY_ESCAPE if inside is None else Cause.PYTHON_FUNCTION
+        found = stack if inside is None else stack[: inside + 1]
+        return Hidden(tuple(sorted(refs)), cause, self._reruns.locator.locate(found) if found else None)
 
     def _add(self, position: int, refs: set[Ref], escape: Escape | None) -> None:
         known, first = self._found.setdefault(position, (set(), escape))

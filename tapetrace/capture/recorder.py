@@ -51,7 +51,7 @@ class CallRecord:
     around: tuple[Any, ...] = ()
 
 
-_SPELLINGS = frozenset({"gradients", "gradients_v2"})
+SPELLINGS = frozenset({"gradients", "gradients_v2"})
 """The public functions behind ``tf.gradients`` and ``tf.compat.v1.gradients``."""
 
 _OWN = __file__.removesuffix("recorder.py")
@@ -234,7 +234,7 @@ class Recorder:
 
         def _GradientsHelper(*args: Any, **kwargs: Any) -> Any:
             # Functions, conditionals and loops come here as well, to build their backward passes.
-            if self._inside or sys._getframe(1).f_code.co_name not in _SPELLINGS or not self._is_ours():
+            if self._inside or sys._getframe(1).f_code.co_name not in SPELLINGS or not self._is_ours():
                 return original(*args, **kwargs)
             given = signature.bind(*args, **kwargs).arguments
             call = self._begin("gradients", given["ys"], given["xs"], Tape(), None)

@@ -36,9 +36,14 @@ class Prepared:
     model: Any = None
     notes: tuple[str, ...] = ()
 
-    def with_values(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    @property
+    def is_generated(self) -> bool:
+        """Whether some argument is known by its spec alone."""
+        return has_specs((self.args, dict(self.kwargs)))
+
+    def with_values(self, seed: int = 0) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         """The step and its arguments, with values made up where only specs are known. Arrays become tensors, as in a trace."""
-        args, kwargs = fill_in((self.args, dict(self.kwargs)), seed=0) if has_specs((self.args, dict(self.kwargs))) else (self.args, self.kwargs)
+        args, kwargs = fill_in((self.args, dict(self.kwargs)), seed) if self.is_generated else (self.args, self.kwargs)
         return self.step, tuple(_as_tensors(args)), dict(_as_tensors(kwargs))
 
 

@@ -54,7 +54,9 @@ def trace_step(
     notes: tuple[str, ...] = ()
     if not calls:
         calls = [_implied_call(recorder, outputs, target)]
-        notes = ("The step makes no gradient call: the loss that it returns was taken as target, and every trainable variable that it reads as source.",)
+        notes = (
+            "The step makes no gradient call: the loss that it returns was taken as target, and every trainable variable that it reads as source.",
+        )
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
     trace = describe_trace(recorder, calls, outputs, target, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,18 +44,6 @@ def python_float(x: tf.Tensor) -> Any:
     return tape.gradient(loss, [W, V])
 
 
-def captured_by_a_custom_gradient(x: tf.Tensor) -> Any:
-    with tf.GradientTape() as tape:
-        z = W * x
-
-        @tf.custom_gradient
-        def scaled(a: tf.Tensor) -> Any:
-            return a * z, lambda upstream: upstream * z
-
-        loss = tf.reduce_sum(scaled(x * V))
-    return tape.gradient(loss, [W, V])
-
-
 CASES: list[tuple[Step, str]] = [
     (over_a_dataset, "w: a graph returns None, an eager run returns a tensor: a loop over a dataset"),
     (untaken_branch, "w: a graph returns a tensor, an eager run returns None: a graph holds both branches"),
@@ -69,7 +58,8 @@ def test_the_difference_and_its_reason(step: Step, sentence: str, mode: str) -> 
     assert report.mode == mode
     (note,) = report.notes
     assert note.startswith(sentence)
-    line = next(n for n, code in enumerate(open(__file__), 1) if n > step.__code__.co_firstlineno and code.rstrip().endswith("# here"))
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = next(n for n, code in enumerate(lines, 1) if n > step.__code__.co_firstlineno and code.endswith("# here"))
     assert f"test_compare_modes.py:{line}" in note
     assert f"note: {sentence[:40]}" in tapetrace.api.render_text(report)
 

@@ -413,6 +413,24 @@ def test_a_function_that_was_traced_before() -> None:
     assert [s.returned for s in report.calls[0].sources] == [Returned.TENSOR, Returned.NONE]
 
 
+def test_the_line_that_calls_a_numpy_function() -> None:
+    w, v, kept = (tf.Variable(X, name=n) for n in ("w", "v", "kept"))
+
+    def inside(a: np.ndarray) -> np.ndarray:
+        return a * kept.numpy()
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.numpy_function(inside, [w * x], tf.float32) * v
+        return tape.gradient(y, [w, kept, v])
+
+    sources = tapetrace.check(step, X, mode="eager").calls[0].sources
+    for source in sources[:2]:
+        assert source.cause is Cause.PYTHON_FUNCTION
+        assert source.breaks[0].location is not None
+        assert source.breaks[0].location.line == step.__code__.co_firstlineno + 2
+
+
 def test_a_function_that_is_traced_and_never_runs_says_nothing() -> None:
     w = tf.Variable(X)
 

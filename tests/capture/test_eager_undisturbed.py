@@ -114,7 +114,13 @@ def states(generator: Any) -> Any:
 def model() -> Any:
     keras.utils.set_random_seed(7)
     made = keras.Sequential(
-        [keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dropout(0.5), keras.layers.BatchNormalization(), keras.layers.Dense(1)]
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(8, activation="relu"),
+            keras.layers.Dropout(0.5),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dense(1),
+        ]
     )
     made.compile("adam", "mse")
     return made

@@ -42,7 +42,7 @@ def test_forward_mode_is_mentioned_and_not_taken_for_gradient_calls(mode: str) -
 
 
 def test_forward_mode_alone() -> None:
-    with pytest.raises(tapetrace.TapetraceError, match="makes no gradient call but uses tf.autodiff.ForwardAccumulator at"):
+    with pytest.raises(tapetrace.TapetraceError, match=r"makes no gradient call but uses tf\.autodiff\.ForwardAccumulator at"):
         tapetrace.check(forward_mode, X)
 
 

@@ -30,7 +30,7 @@ def test_what_moves_and_what_does_not(mode: str) -> None:
     def step(x: tf.Tensor) -> Any:
         value = early * x
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(value * w) + tf.reduce_sum(tf.round(rounded * 0.1)) + tf.cast(tf.reduce_sum(count), tf.float32)
+            loss = tf.reduce_sum(value * w) + tf.reduce_sum(tf.round(rounded)) + tf.cast(tf.reduce_sum(count), tf.float32)
             tf.sin(unused)
         return tape.gradient(loss, [early, unused, never, rounded, count, w])
 

@@ -24,7 +24,6 @@ def watched(run: Any, **options: Any) -> Report:
     return seen.report
 
 
-
 def variables() -> tuple[tf.Variable, tf.Variable]:
     return tf.Variable([1.0, 2.0], name="w"), tf.Variable([3.0, 4.0], name="v")
 
@@ -156,7 +155,10 @@ def test_a_tape_that_is_asked_twice_raises_as_it_does(traced: bool) -> None:
         tape.gradient(loss, w)
         return tape.gradient(loss, w)
 
-    with pytest.raises(RuntimeError, match="A non-persistent GradientTape can only be used to compute one set of gradients"), tapetrace.watch() as seen:
+    with (
+        pytest.raises(RuntimeError, match="A non-persistent GradientTape can only be used to compute one set of gradients"),
+        tapetrace.watch() as seen,
+    ):
         (tf.function(step) if traced else step)(X)
     assert verdicts(seen.report) == "connected | error"
     assert seen.report.calls[1].sources[0].cause is Cause.TAPE_REUSED

@@ -10,7 +10,7 @@ import pytest
 
 from tapetrace import cli
 
-STEP = '''
+STEP = """
 import tensorflow as tf
 
 w, v = tf.Variable([1.0, 2.0], name="critic/w"), tf.Variable([3.0, 1.0], name="actor/v")
@@ -39,7 +39,7 @@ def data():
 
 def nothing():
     yield from ()
-'''
+"""
 
 
 @pytest.fixture

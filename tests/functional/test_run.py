@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TRAINING = '''
+TRAINING = """
 import random, sys
 import numpy as np
 import tensorflow as tf
@@ -46,9 +46,9 @@ fitted = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8), keras.layer
 fitted.compile("adam", "mse")
 print([v.hex() for v in fitted.fit(np.random.rand(23, 4), np.random.rand(23, 1), batch_size=4, epochs=2, verbose=0).history["loss"]])
 print(fitted.get_weights()[0].tobytes().hex(), tf.random.normal([2]).numpy().tobytes().hex(), random.random(), np.random.rand())
-'''
+"""
 
-ENDING = '''
+ENDING = """
 import sys
 import tensorflow as tf
 
@@ -58,7 +58,7 @@ with tf.GradientTape() as tape:
 tape.gradient(loss, [w, v] if "broken" in sys.argv else [w])
 print("hello")
 exec(sys.argv[1])
-'''
+"""
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

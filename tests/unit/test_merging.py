@@ -89,9 +89,13 @@ def test_sources_of_one_name_are_told_apart_by_their_order() -> None:
 
 def test_differences_in_inputs() -> None:
     line, other = ("gradient", ("f", 1)), ("gradient", ("f", 2))
-    texts = name_differences([
-        (line, {"x": "float32[2]", "training": "True"}), (line, {"x": "float32[2]", "training": "False"}), (other, {"x": "int32[]"}), (line, {"x": "float32[2]"}),
-    ])  # fmt: skip
+    described = [
+        (line, {"x": "float32[2]", "training": "True"}),
+        (line, {"x": "float32[2]", "training": "False"}),
+        (other, {"x": "int32[]"}),
+        (line, {"x": "float32[2]"}),
+    ]
+    texts = name_differences(described)
     assert texts == ["training=True", "training=False", "", ""]
 
 

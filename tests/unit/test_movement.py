@@ -16,7 +16,11 @@ from tests.unit.reports import at, call, report, source
         (Movement.A_LITTLE, Cause.NEVER_READ, "the loss moves when it is changed: there is a dependency that the tape does not see"),
         (Movement.NONE, Cause.NEVER_READ, "the loss does not move when it is changed: unused"),
         (Movement.NONE, Cause.GRADIENT_IS_NONE, "the loss does not move when it is changed, so nothing of its value gets there"),
-        (Movement.MUCH, Cause.GRADIENT_IS_NONE, "the loss moves only when it is changed by a lot: there is a dependency, in which the value is rounded or compared"),
+        (
+            Movement.MUCH,
+            Cause.GRADIENT_IS_NONE,
+            "the loss moves only when it is changed by a lot: there is a dependency, in which the value is rounded or compared",
+        ),
     ],
 )
 def test_the_sentence(movement: Movement, cause: Cause, sentence: str) -> None:
