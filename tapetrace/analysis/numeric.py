@@ -27,8 +27,8 @@ def add_numbers(report: Report, experiment: Experiment | None) -> Report:
     Every gradient that TensorFlow returned gets its numbers. A live source whose gradient is exactly zero in every run becomes ``zero``, its break
     ``numerically_zero`` at the op where the number is lost; so does one that is zero but for rounding: at most ``FAINT`` of its neighbours and
     lost at one op or by cancellation (see `Vanishing`). A gradient that is NaN or infinite leaves the verdict as it is and adds a break, whose
-    detail says where that begins. A ``conditional`` source stays so when its branch was not taken. An ``opaque`` one becomes ``connected``, ``zero`` or, when
-    the Python code fails on the way back, ``error``. When the step cannot be run, the report is the old one with a note that says why.
+    detail says where that begins. A ``conditional`` source stays so when its branch was not taken. An ``opaque`` one becomes ``connected``, ``zero``
+    or, when the Python code fails on the way back, ``error``. When the step cannot be run, the report is the old one with a note that says why.
     """
     if experiment is None or experiment.problem:
         problem = experiment.problem if experiment else "the numbers of the gradients are known only for a step that is traced as a graph"
