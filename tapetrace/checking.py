@@ -12,7 +12,7 @@ from tapetrace.model.trace import Trace
 
 if TYPE_CHECKING:
     from tapetrace.capture.eager_numbers import EagerExperiment
-    from tapetrace.capture.eager_step import EagerRun
+    from tapetrace.capture.eager_run import EagerRun
     from tapetrace.capture.steps import Prepared
 
 _SAID_BY_TENSORFLOW_ITSELF = frozenset({"LookupError", "StagingError"})
@@ -34,7 +34,8 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
 
     With ``numeric`` also what the gradients were as numbers, in runs on several arguments when they are made up.
     """
-    from tapetrace.capture.eager_step import run_step, trace_eagerly
+    from tapetrace.capture.eager_run import run_step
+    from tapetrace.capture.eager_step import trace_eagerly
     from tapetrace.capture.perturbation import find_entries
     from tapetrace.capture.reruns import Reruns
     from tapetrace.capture.steps import with_model
@@ -53,7 +54,7 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
 
 def _measured(prepared: Prepared, run: EagerRun) -> EagerExperiment:
     from tapetrace.capture.eager_numbers import EagerExperiment
-    from tapetrace.capture.eager_step import run_step
+    from tapetrace.capture.eager_run import run_step
     from tapetrace.capture.numbers import GENERATED_RUNS
 
     runs = [run]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def perturb(report: Report, prepared: Prepared) -> Report:
     """The report with what the loss did when each variable that no gradient reaches was changed, in eager runs of the step."""
-    from tapetrace.capture.eager_step import run_step
+    from tapetrace.capture.eager_run import run_step
     from tapetrace.capture.reruns import Reruns
     from tapetrace.capture.target_moves import variables_by_label
 

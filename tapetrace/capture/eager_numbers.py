@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tapetrace.capture import private
-from tapetrace.capture.eager_step import EagerRun
+from tapetrace.capture.eager_run import EagerRun
 from tapetrace.capture.norms import INF, NAN, NORM, ZEROS, statistics_of
 from tapetrace.capture.values import tensor_of
 from tapetrace.model.locations import Location

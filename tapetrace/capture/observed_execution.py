@@ -8,7 +8,8 @@ from typing import Any
 
 from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.eager_recorder import EagerRecorder
-from tapetrace.capture.eager_step import EagerRun, trace_eagerly
+from tapetrace.capture.eager_run import EagerRun
+from tapetrace.capture.eager_step import trace_eagerly
 from tapetrace.capture.escapes import Escapes
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator

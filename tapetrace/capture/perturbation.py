@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tapetrace.capture.eager_log import EagerLog
-from tapetrace.capture.eager_step import EagerRun
+from tapetrace.capture.eager_run import EagerRun
 from tapetrace.capture.escapes import Escape, Substitution
 from tapetrace.capture.locations import raw_frames
 from tapetrace.capture.reruns import MUCH, Reruns
@@ -40,7 +40,10 @@ class _Search:
             derived = _derived(self._base.log, group)
             for p in sorted(positions):
                 escape = self._way_out(p, derived) or self._numpy_line(other, group, positions[p], p)
-                self._add(p, _what_left(escape, derived, p), escape)
+                refs = _what_left(escape, derived, p)
+                if len(group) > 1:  # there was no telling them apart
+                    refs = refs.union(*(_what_left(None, _derived(self._base.log, [v]), escape.order if escape else p) for v in group))
+                self._add(p, refs, escape)
         self._integers()
         return {p: self._hidden(refs, escape) for p, (refs, escape) in self._found.items() if refs}
 

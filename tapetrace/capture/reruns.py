@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from time import monotonic
 from typing import Any
 
 import tensorflow as tf
 
-from tapetrace.capture.eager_step import Again, EagerRun, run_step
+from tapetrace.capture.eager_run import Again, EagerRun, run_step
 from tapetrace.capture.escapes import ABSOLUTE, RELATIVE, Substitution
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.restoring import restored
@@ -18,6 +19,9 @@ Key = tuple[Any, ...]
 
 MOST_RUNS = 60
 """Runs of the user's step in one check; when they are used up, the rest is said of several variables together."""
+
+PATIENCE = 120.0
+"""Seconds after which no further run is begun, as if they were used up."""
 
 MUCH = 20.0
 """How many times further a value is changed when a little did nothing."""
@@ -29,8 +33,14 @@ class Reruns:
     def __init__(self, base: EagerRun, step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], locator: Locator) -> None:
         self.base = base
         self.locator = locator
-        self.left = MOST_RUNS
+        self._runs = 0
+        self._until = monotonic() + PATIENCE
         self._call = (step, args, kwargs)
+
+    @property
+    def left(self) -> int:
+        """How many more runs are allowed."""
+        return MOST_RUNS - self._runs if monotonic() < self._until else 0
 
     def changed(self, variables: Sequence[Any], find_numpy: bool = True, by: float = 1.0) -> EagerRun:
         """Run with another value in each of ``variables``: v * 1.05 + 0.03, or v + 1 for integers; ``by`` times as much further away."""
@@ -47,7 +57,7 @@ class Reruns:
         return Again(self.base.seed, self.base.recorder.functions, find_numpy, substitution)
 
     def _run(self, again: Again) -> EagerRun:
-        self.left -= 1
+        self._runs += 1
         step, args, kwargs = self._call
         return run_step(step, args, kwargs, self.locator, again)
 

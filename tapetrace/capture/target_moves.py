@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tapetrace.capture.eager_step import EagerRun
+from tapetrace.capture.eager_run import EagerRun
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.reruns import MUCH, Reruns
 from tapetrace.capture.values import is_tensor, tensor_of

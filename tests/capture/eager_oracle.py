@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ import tensorflow as tf
 
 import tapetrace
 from tapetrace.model.report import Report
-from tapetrace.model.words import Verdict
 from tests.capture.cases import Build, verdicts
 from tests.capture.oracle import LIVE, Handed, Truth, contradictions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
 from collections.abc import Callable
@@ -55,10 +56,8 @@ STEPS: dict[str, Callable[[], Any]] = {
 
 
 def check_quietly(step: Callable[..., Any], *args: Any) -> None:
-    try:
+    with contextlib.suppress(tapetrace.TapetraceError, KeyboardInterrupt, SystemExit):
         tapetrace.check(step, *args, mode="eager")
-    except (tapetrace.TapetraceError, KeyboardInterrupt, SystemExit):
-        pass
 
 
 def attributes() -> list[dict[str, int]]:

@@ -297,6 +297,26 @@ def test_a_count_that_only_says_how_often_is_no_escape() -> None:
     assert check(step).calls[0].sources[0].cause is Cause.UNUSED_RESULT
 
 
+@pytest.mark.parametrize("most", [1, 4])
+def test_when_no_more_runs_are_allowed_the_rest_is_said_of_all(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tapetrace.capture.reruns.MOST_RUNS", most)
+    several = [tf.Variable([0.3 + i, 0.7], name=f"several_{i}") for i in range(6)]
+    runs = []
+
+    def step() -> Any:
+        runs.append(1)
+        with tf.GradientTape() as tape:
+            mean = np.mean([np.mean(v) for v in several])  # out
+            loss = U * mean
+        return tape.gradient(loss, [*several, U])
+
+    report = check(step)
+    assert len(runs) <= most + 3
+    assert verdicts(report) == "none " * 6 + "connected"
+    for source in report.calls[0].sources[:6]:
+        left_at(source)
+
+
 def test_a_number_that_is_another_each_time_was_not_computed_from_a_variable() -> None:
     turn = [0.0]
 

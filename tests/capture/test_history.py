@@ -193,7 +193,7 @@ def test_tensorflow_that_is_imported_when_it_is_needed(tmp_path: Path) -> None:
             """
         )
     )
-    script = f"""
+    script = """
     import sys
     from tapetrace.capture.history import watching_imports
     with watching_imports():

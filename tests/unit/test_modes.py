@@ -28,9 +28,9 @@ NONE, TENSOR = "returns None", "returns a tensor"
         (cut(Cause.DATASET), FINE, (NONE, TENSOR), f"a loop over a dataset at {WHERE} is run by Python in an eager run"),
         (cut(Cause.CUSTOM_GRADIENT), FINE, (NONE, TENSOR), f"the custom gradient at {WHERE} by its arguments alone"),
         (cut(Cause.CAPTURED_VALUE), FINE, (NONE, TENSOR), f"the value was fixed when the step was traced at {WHERE}"),
-        (FINE, cut(Cause.NUMPY_ESCAPE), (TENSOR, NONE), f"AutoGraph turns this into ops of the graph, while in an eager run the value leaves TensorFlow at {WHERE}"),
+        (FINE, cut(Cause.NUMPY_ESCAPE), (TENSOR, NONE), f"ops of the graph, while in an eager run the value leaves TensorFlow at {WHERE}"),
         (cut(Cause.OTHER_BRANCH, Verdict.CONDITIONAL), cut(Cause.NEVER_READ), (TENSOR, NONE), f"a graph holds both branches at {WHERE}"),
-        (cut(Cause.STOP_GRADIENT, Verdict.ZERO), cut(Cause.STOP_GRADIENT), (TENSOR, NONE), f"the gradient is cut in both at {WHERE}, and a graph returns zeros"),
+        (cut(Cause.STOP_GRADIENT, Verdict.ZERO), cut(Cause.STOP_GRADIENT), (TENSOR, NONE), f"cut in both at {WHERE}, and a graph returns zeros"),
         (cut(Cause.GRADIENT_IS_NONE), FINE, (NONE, TENSOR), f"the path is cut there by gradient_is_none at {WHERE}"),
     ],
 )  # fmt: skip
