@@ -11,6 +11,8 @@ PYTHON := $(shell for p in python3.11 python3.12 python3.13 python3.10 python3; 
 endif
 
 VENV ?= .venv
+# How many processes the tests with TensorFlow run in.
+WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install -c constraints.txt
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -61,7 +63,7 @@ demo: $(VENV)/.made-test
 ## make test          all tests: first the pure ones (no TensorFlow), then the rest
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -q --doctest-modules tests/unit $(PURE)
-	$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n $(WORKERS) --ignore=tests/unit --ignore=tests/browser tests
 
 ## make browser       the HTML page in a headless Chromium, which has to be there (apt-get install chromium chromium-driver)
 browser: $(VENV)/.made-browser
