@@ -22,7 +22,8 @@ def make_reads_visible(patches: Patches) -> None:
 
 def _reading_first(original: Callable[..., Any]) -> Callable[..., Any]:
     def execute(*args: Any) -> Any:
-        return original(*(_read(a) if isinstance(a, (tf.Variable, list, tuple)) else a for a in args))
+        # A list and not a generator: a tuple that is being filled must not be seen by another thread that walks all objects.
+        return original(*[_read(a) if isinstance(a, (tf.Variable, list, tuple)) else a for a in args])
 
     return execute
 
@@ -31,5 +32,5 @@ def _read(value: Any) -> Any:
     if isinstance(value, tf.Variable):
         return tf.convert_to_tensor(value)
     if any(isinstance(v, tf.Variable) for v in value):
-        return type(value)(tf.convert_to_tensor(v) if isinstance(v, tf.Variable) else v for v in value)
+        return type(value)([tf.convert_to_tensor(v) if isinstance(v, tf.Variable) else v for v in value])
     return value
