@@ -85,7 +85,10 @@ def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Repor
 
 
 def _answer(traced: Trace, numeric: bool) -> Report:
-    report = analyse(traced)
+    from tapetrace.capture.garbage import without_collections
+
+    with without_collections():
+        report = analyse(traced)
     return add_numbers(report, traced.experiment) if numeric else report
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapetrace.capture import private
+from tapetrace.capture.garbage import without_collections
 from tapetrace.model.trace import CallKind, FunctionCall, Ref
 
 _CALLS = {
@@ -88,7 +89,8 @@ class Snapshots:
         outer = ""
         if isinstance(graph.outer_graph, private.FuncGraph):
             outer = self.take(graph.outer_graph).key
-        return self._draft(graph, outer)
+        with without_collections():
+            return self._draft(graph, outer)
 
     def mark_backward(self, graph: Any, call: int) -> None:
         """Say that every op added since the last snapshot is part of the backward pass of a gradient call, which may have rewritten others."""

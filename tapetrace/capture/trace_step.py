@@ -14,6 +14,7 @@ from tapetrace.capture.before import Before
 from tapetrace.capture.description import describe_call, keras_version, name_variables
 from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.final_calls import final_calls
+from tapetrace.capture.garbage import without_collections
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
@@ -59,7 +60,8 @@ def trace_step(
         )
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
-    trace = describe_trace(recorder, calls, outputs, target, error)
+    with without_collections():
+        trace = describe_trace(recorder, calls, outputs, target, error)
     return replace(trace, notes=(*trace.notes, *notes), experiment=StepExperiment(calls, outputs, args, kwargs, locator))
 
 
