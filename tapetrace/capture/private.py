@@ -1,4 +1,4 @@
-"""Every private TensorFlow name that tapetrace uses, each with what it is for. Looked up, not version-parsed; tried with TensorFlow 2.16 to 2.21.
+"""Every private TensorFlow name that tapetrace uses, each with what it is for. Looked up, not version-parsed; tried with TensorFlow 2.16 and 2.21.
 
 A name that is missing raises `InstallationError` when this module is imported, so that nothing fails half way through a trace.
 """
