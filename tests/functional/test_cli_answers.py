@@ -173,6 +173,12 @@ def test_what_the_api_is_asked(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_pa
     ]
 
 
+@pytest.mark.parametrize("typed", [["--eager"], ["--mode", "eager"], ["--eager", "--mode", "eager"]])
+def test_two_ways_to_ask_for_an_eager_run(api: Api, monkeypatch: pytest.MonkeyPatch, typed: list[str]) -> None:
+    run(monkeypatch, "check", "loud_step:step", *typed)
+    assert api.asked[0] == ("check", (), {}, None, "eager", True, False, "loud_step:step")
+
+
 def test_settings_reach_the_api(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.tapetrace]\ndetail = 'ops'\nsource = false\n")
     monkeypatch.setenv("TAPETRACE_FORMAT", "github")

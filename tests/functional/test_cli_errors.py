@@ -61,6 +61,7 @@ def test_the_version(folder: Path) -> None:
         (["check", "train:BATCH"], "tapetrace: train:BATCH is a tuple, name a function or a compiled Keras model instead, for example train:step\n"),
         (["check", "train:step", "--spec", "float32[8,x]"], "float32[8,x]\n            ^\n"),
         (["check", "train:step", "--spec", "int32", "--args", "train:BATCH"], "tapetrace: --spec and --args both give the arguments"),
+        (["check", "train:step", "--mode", "graph", "--eager"], "tapetrace: --eager and --mode graph ask for two modes, use one of them\n"),
         (["check", "train:step", "-o", "fine.svg", "-o", "report.xyz"], "tapetrace: the suffix of 'report.xyz' names no format"),
         (["check", "train:step", "-o", "none/report.svg"], "tapetrace: none/report.svg cannot be written, there is no folder none: mkdir -p none\n"),
         (["check", "train:step", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
