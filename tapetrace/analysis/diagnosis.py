@@ -45,7 +45,14 @@ class Diagnosis:
             dtype=dtype,
         )
         detail = self._detail(cause, node, dtype)
-        return Break(cause, node.name, node.type, location, remedy_for(situation), detail)
+        return Break(cause, node.name, node.type, location, remedy_for(situation), detail, self._reenters(node, cause, location))
+
+    def _reenters(self, node: Node, cause: Cause, left: Location | None) -> Location | None:
+        """Where a value came back that had left on another line."""
+        if node.hidden is None or cause is not node.hidden.cause or left is None:
+            return None
+        back = self.locate(node)
+        return back if back is not None and back.key != left.key else None
 
     def _place(self, step: Step, node: Node, cause: Cause) -> Location | None:
         if node.hidden is not None and cause is node.hidden.cause and node.hidden.location is not None:

@@ -66,4 +66,6 @@ def _root_cause(group: _Group, call: int) -> RootCause:
     first = group.first
     blocks = tuple(dict.fromkeys(s.label for s in group.blocks))
     alone = tuple(dict.fromkeys(s.label for s in group.blocks if s.verdict is Verdict.ZERO and len(s.breaks) == 1))
-    return RootCause(0, first.cause, first.location, tuple(sorted(group.ops.items())), blocks, alone, first.remedy, first.detail, False, call)
+    return RootCause(
+        0, first.cause, first.location, tuple(sorted(group.ops.items())), blocks, alone, first.remedy, first.detail, first.reenters, False, call
+    )

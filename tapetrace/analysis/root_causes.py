@@ -157,6 +157,6 @@ def find_root_causes(connection: Connection, answers: list[Answer], call: int) -
         first = group.first
         found.append((place, RootCause(
             0, first.cause, first.location, tuple(sorted(group.ops.items())), tuple(dict.fromkeys(_name(a) for a in group.blocks)),
-            reopening.reconnects(group), first.remedy, first.detail, reopening.dominates(group), call,
+            reopening.reconnects(group), first.remedy, first.detail, first.reenters, reopening.dominates(group), call,
         )))  # fmt: skip
     return sorted(found, key=lambda pair: (-len(pair[1].reconnects), -len(pair[1].blocks)))

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.backward_probe import ask_backward
+from tapetrace.capture.constants import Constants
 from tapetrace.capture.digests import digest_of
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.variables import spec_of
@@ -31,6 +32,7 @@ SMALL = 64
 class EagerOp:
     """One op, or a leaf: a variable, an argument, or a tensor that no op of this run made.
 
+    ``stack`` is where the op ran; of a tensor from outside, where it was made a tensor or, if that was not seen, used first.
     ``handle`` is set on a leaf that is a resource, ``leaf`` on another; ``values[i]`` is the value of a small integer input; ``digest`` identifies
     the value of a leaf that entered from outside. ``answer`` is what the backward function of a custom gradient said, for each input after the
     function's own results: None, or a bit for each output that the gradient depends on; None if it was never asked.
@@ -61,6 +63,7 @@ class EagerLog:
         self.arguments: dict[int, Any] = {}
         self._where: dict[int, tuple[weakref.ref[Any], Ref]] = {}
         self._handles: dict[int, Ref] = {}
+        self._constants = Constants()
         self._thread = threading.get_ident()
         self._numpy: Callable[[Any], Any] = private.EagerTensorBase.numpy
 
@@ -69,6 +72,7 @@ class EagerLog:
         """Within this context the eager ops of this thread are recorded."""
         with Patches() as patches:
             make_reads_visible(patches)
+            self._constants.install(patches)
             patches.wrap(private.record, "record_operation", self._wrap_record_operation)
             private.add_op_callback(self._saw)
             try:
@@ -114,7 +118,8 @@ class EagerLog:
             return (position, 0)
         kind = "Argument" if id(tensor) in self.arguments else "Captured"
         digest = self.digest(tensor) if kind == "Captured" and tensor.dtype != tf.variant else b""
-        self.ops.append(EagerOp(kind, (), (spec_of(tensor),), leaf=weakref.ref(tensor), digest=digest, made_by_call=self.call))
+        stack = self._constants.made_at(tensor) or private.tf_stack.extract_stack()
+        self.ops.append(EagerOp(kind, (), (spec_of(tensor),), stack=stack, leaf=weakref.ref(tensor), digest=digest, made_by_call=self.call))
         self._where[id(tensor)] = (weakref.ref(tensor), (position, 0))
         return (position, 0)
 

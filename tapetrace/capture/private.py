@@ -41,6 +41,9 @@ handle_data_of = _find("tensorflow.python.ops.handle_data_util", "get_handle_dat
 copy_handle_data = _find("tensorflow.python.ops.handle_data_util", "copy_handle_data")
 """``(from, to)``: makes a placeholder know what its resource or variant holds."""
 
+constant_op = _find("tensorflow.python.framework.constant_op")
+"""``convert_to_eager_tensor``, its global, is what makes an eager tensor of a Python number or an array."""
+
 tf_stack = _find("tensorflow.python.util.tf_stack")
 """The Python stack as TensorFlow records it, with AutoGraph's lines mapped back: ``extract_stack()``."""
 
@@ -82,6 +85,20 @@ Function = _find("tensorflow.python.eager.polymorphic_function.polymorphic_funct
 
 python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
 """The Python functions behind ``numpy_function`` and ``py_function`` ops, by the op's ``token``."""
+
+
+mirrored_run = _find("tensorflow.python.distribute.mirrored_run")
+"""How mirrored strategies run replicas: ``_call_for_each_replica`` starts a ``_MirroredReplicaThread`` for each, whose ``_MirroredReplicaContext`` has
+the ``_merge_call`` in which they wait for each other."""
+
+
+def whole_of(variable: Any) -> Any:
+    """The distributed variable that a variable is one replica's part of, None for any other variable."""
+    for holder in (variable, getattr(variable, "_handle", None)):  # TensorFlow notes it on the handle, formerly on the variable
+        found = getattr(holder, "_distributed_container", None)
+        if found is not None:
+            return found()
+    return None
 
 
 op_definitions = _find("tensorflow.python.framework.op_def_registry")

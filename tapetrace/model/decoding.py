@@ -132,6 +132,7 @@ def _break(data: Reading) -> Break:
         location=read_placed(data),
         remedy=data.field("remedy").text(),
         detail=_optional_text(data, "detail"),
+        reenters=read_placed(data, "reenters") if data.optional("reenters") else None,
         root_cause=_optional_integer(data, "root_cause"),
     )
 
@@ -147,6 +148,7 @@ def _root_cause(data: Reading) -> RootCause:
         reconnects=_texts(data.field("reconnects")),
         remedy=data.field("remedy").text(),
         detail=_optional_text(data, "detail"),
+        reenters=read_placed(data, "reenters") if data.optional("reenters") else None,
         dominates=dominates.flag() if dominates else False,
         call=_optional_integer(data, "call"),
     )

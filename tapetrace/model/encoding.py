@@ -1,8 +1,8 @@
 """A Report as plain data, schema ``tapetrace/1``, and back, so that it can be saved and drawn where there is no TensorFlow.
 
 Beyond the documented keys it holds what a renderer needs: ``notes``, ``unexpected``, ``intermittent``, ``graph`` (see
-`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner`` and ``frozen`` of a source, ``detail`` and ``root_cause`` of a break,
-``number``, ``detail``, ``dominates`` and ``call`` of a root cause.
+`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner`` and ``frozen`` of a source, ``detail``,
+``reenters`` and ``root_cause`` of a break, ``number``, ``detail``, ``reenters``, ``dominates`` and ``call`` of a root cause.
 ``library_location`` stands beside a ``location``: always in breaks, elsewhere where there is one. A ``norm`` that JSON has no number for is the
 string ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
 """
@@ -131,6 +131,7 @@ def _break(b: Break) -> dict[str, Any]:
         "library_location": frame_to_dict(library) if library else None,
         "remedy": b.remedy,
         "detail": b.detail,
+        "reenters": location_to_dict(b.reenters),
         "root_cause": b.root_cause,
     }
 
@@ -145,6 +146,7 @@ def _root_cause(r: RootCause) -> dict[str, Any]:
         "reconnects": list(r.reconnects),
         "remedy": r.remedy,
         "detail": r.detail,
+        "reenters": location_to_dict(r.reenters),
         "dominates": r.dominates,
         "call": r.call,
     }

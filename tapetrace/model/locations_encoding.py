@@ -31,11 +31,11 @@ def read_frame(data: Reading) -> Frame:
     return Frame(data.field("file").text(), data.field("line").integer(), data.field("function").text(), data.field("code").text())
 
 
-def read_placed(data: Reading) -> Location | None:
-    """The location of an object that `placed` wrote."""
-    found = data.nullable("location")
+def read_placed(data: Reading, key: str = "location") -> Location | None:
+    """The location of an object that `placed` wrote; under another ``key``, one that `location_to_dict` made."""
+    found = data.nullable(key)
     if found is None:
         return None
-    library = data.optional("library_location")
+    library = data.optional("library_location") if key == "location" else None
     called_from = tuple(read_frame(f) for f in found.field("called_from").items())
     return Location(read_frame(found), called_from, read_frame(library) if library else None)

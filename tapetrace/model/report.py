@@ -39,6 +39,8 @@ class Break:
     remedy: str = ""
     detail: str = ""
     """What is particular here: the branch and condition, the variable written to, the layer that was not called."""
+    reenters: Location | None = None
+    """Where a value that left TensorFlow, or was computed before the step, comes in again; None if that is the same line or was not seen."""
     root_cause: int = 0
     """Number of the root cause in ``Report.root_causes`` that this break belongs to, counted from 1; 0 if none."""
 
@@ -128,6 +130,8 @@ class RootCause:
     reconnects: tuple[str, ...]
     remedy: str = ""
     detail: str = ""
+    reenters: Location | None = None
+    """Where a value that left comes in again, as in the first of its breaks."""
     dominates: bool = False
     """True when every data path of every blocked source crosses this place."""
     call: int = 0

@@ -46,6 +46,8 @@ def _of_place(place: Place, asked_at: Location | None, root: Path, source: bool)
         Weight.OPAQUE: "hides the gradient of",
     }[place.weight]
     message = f"{does} {fold_names(place.blocks)}"
+    if place.reenters:
+        message += f", {place.returning} at {visible(place.reenters.place)}"
     if place.detail:
         message += f" ({visible_sentence(place.detail)})"
     if place.remedy:

@@ -107,7 +107,8 @@ def _place(position: int, link: PlaceLink, links: Links, source: bool) -> Markup
     again = ""
     if place.weight is Weight.BROKEN and place.reconnects is not None:
         again = f"reopening it {f'reconnects {place.reconnects}' if place.reconnects else 'alone reconnects none'}"
-    rows: list[tuple[str, str]] = [("here", prose(place.detail))] if place.detail else []
+    rows: list[tuple[str, str]] = [(place.returning, join(*_at(place.reenters, source)))] if place.reenters else []
+    rows += [("here", prose(place.detail))] if place.detail else []
     rows.append((f"{does} {len(place.blocks)}", _blocked(link, links)))
     rows += [("", again)] if again else []
     rows += [("mend", prose(place.remedy))] if place.remedy else []

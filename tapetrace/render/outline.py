@@ -46,9 +46,15 @@ class Place:
     reconnects: int | None
     remedy: str
     detail: str
+    reenters: Location | None
     call: int
     sources: tuple[SourceResult, ...]
     """The sources that it blocks, as far as they are known by name."""
+
+    @property
+    def returning(self) -> str:
+        """What the value does at ``reenters``."""
+        return "used" if self.cause is Cause.CAPTURED_VALUE else "back"
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -159,7 +165,9 @@ def _place_of_root(root: RootCause, sources: tuple[SourceResult, ...]) -> Place:
     weight = _weight(root.cause, behind)
     # Of a place with nothing to reopen, such as a variable that is never read, nothing is said.
     reconnects = len(root.reconnects) if root.reconnects or root.cause not in _NOTHING_TO_REOPEN else None
-    return Place(root.number, weight, root.cause, root.location, root.ops, root.blocks, reconnects, root.remedy, root.detail, root.call, behind)
+    return Place(
+        root.number, weight, root.cause, root.location, root.ops, root.blocks, reconnects, root.remedy, root.detail, root.reenters, root.call, behind
+    )
 
 
 def _places_without_number(sources: tuple[SourceResult, ...], numbers: set[int], call: int) -> list[Place]:
@@ -176,7 +184,7 @@ def _places_without_number(sources: tuple[SourceResult, ...], numbers: set[int],
         behind = tuple(dict.fromkeys(s for _, s in members))
         ops = tuple(dict.fromkeys((b.op, b.type) for b, _ in members if b.op or b.type))
         names = tuple(dict.fromkeys(s.label for s in behind))
-        places.append(Place(0, weight, cause, members[0][0].location, ops, names, None, remedy, detail, call, behind))
+        places.append(Place(0, weight, cause, members[0][0].location, ops, names, None, remedy, detail, members[0][0].reenters, call, behind))
     return places
 
 

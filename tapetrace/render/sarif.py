@@ -75,8 +75,10 @@ def _of_place(place: Place, call: CallResult, pieces: Pieces) -> Result:
     text += f": {visible_sentence(place.remedy)}" if place.remedy else ""
     level = "error" if place.weight is Weight.BROKEN else "warning"
     result = _result(place.cause.value, level, text, place.location or call.location, pieces)
-    if place.location and place.location.called_from:
-        result["relatedLocations"] = [pieces.frame(f, "called from here", i) for i, f in enumerate(place.location.called_from)]
+    related = [(f, "called from here") for f in place.location.called_from] if place.location else []
+    related += [(place.reenters.frame, f"the value is {place.returning} here")] if place.reenters else []
+    if related:
+        result["relatedLocations"] = [pieces.frame(f, text, i) for i, (f, text) in enumerate(related)]
     flows = _flows(place, call, pieces)
     if flows:
         result["codeFlows"] = flows
@@ -97,7 +99,9 @@ def _flows(place: Place, call: CallResult, pieces: Pieces) -> list[dict[str, Any
 
 
 def _steps(source: SourceResult, call: CallResult, pieces: Pieces) -> list[dict[str, Any]]:
-    stops: list[tuple[Location | None, str]] = [(b.location, f"{b.cause.value} {b.type}".rstrip()) for b in source.breaks]
+    stops: list[tuple[Location | None, str]] = []
+    for b in source.breaks:
+        stops += [(b.location, f"{b.cause.value} {b.type}".rstrip()), (b.reenters, "the value comes in again here")]
     stops += [(t.location, f"target {visible(t.name)}") for t in call.targets[:1]]
     stops.append((call.location, f"the gradient for {visible(source.label)} is asked here"))
     return [{"location": pieces.location(where, text), "importance": "essential"} for where, text in stops if where is not None]

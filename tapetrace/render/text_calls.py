@@ -67,6 +67,9 @@ def _under_headline(found: CallOutline, layout: Layout) -> list[Text]:
 
 def _place(place: Place, layout: Layout) -> list[Text]:
     lines = _where(place, layout)
+    if place.reenters:
+        lines += layout.labelled(place.returning, f"at {place_text(place.reenters.frame)}  in {visible(place.reenters.function)}")
+        lines += layout.code(place.reenters)
     if place.detail:
         lines += layout.labelled("here", visible_sentence(place.detail))
     lines += layout.labelled(*_what_it_does(place))

@@ -42,6 +42,13 @@ def left_at(source: SourceResult, marker: str = "# out") -> None:
     assert location.code.endswith(marker), location
 
 
+def back_at(source: SourceResult, marker: str = "# back") -> None:
+    """Assert that the report shows the line where the value came back."""
+    again = source.breaks[0].reenters
+    assert again is not None
+    assert again.code.endswith(marker), again
+
+
 def by_helper(h: Any) -> Any:
     values = np.asarray(h)  # out
     return float((values * values).sum())
@@ -100,41 +107,42 @@ def test_each_way_out(name: str) -> None:
     def step() -> Any:
         with tf.GradientTape() as tape:
             value = out(W * 1.1)
-            loss = tf.reduce_sum(value * U * 0.9)
+            loss = tf.reduce_sum(value * U * 0.9)  # back
         return tape.gradient(loss, [W, U])
 
     report = check(step)
     assert verdicts(report) == "none connected"
     left_at(report.calls[0].sources[0])
+    back_at(report.calls[0].sources[0])
 
 
 def keep_in_a_dict(value: Any) -> Any:
     KEPT["value"] = value
-    return tf.constant(KEPT["value"])
+    return tf.constant(KEPT["value"])  # back
 
 
 def keep_in_an_object(value: Any) -> Any:
     HOLDER.value = value
-    return tf.constant(HOLDER.value)
+    return tf.constant(HOLDER.value)  # back
 
 
 def keep_a_history(value: Any) -> Any:
     HISTORY.append(value)
-    return tf.constant(np.mean(HISTORY, axis=0))
+    return tf.constant(np.mean(HISTORY, axis=0))  # back
 
 
 def assigned(value: Any) -> Any:
     slot = tf.Variable(tf.zeros([3]), trainable=False)
-    slot.assign(value)
+    slot.assign(value)  # back
     return slot
 
 
 BACKS: dict[str, Callable[[Any], Any]] = {
     "constant": tf.constant,
     "convert_to_tensor": tf.convert_to_tensor,
-    "cast": lambda v: tf.cast(v, tf.float32),
-    "arithmetic in Python": lambda v: tf.constant([float(x) * 0.5 + 1.0 for x in v]),
-    "new variable": lambda v: tf.Variable(v, trainable=False) * 1.0,
+    "cast": lambda v: tf.cast(v, tf.float32),  # back
+    "arithmetic in Python": lambda v: tf.constant([float(x) * 0.5 + 1.0 for x in v]),  # back
+    "new variable": lambda v: tf.Variable(v, trainable=False) * 1.0,  # back
     "assign": assigned,
     "dict": keep_in_a_dict,
     "object": keep_in_an_object,
@@ -151,12 +159,25 @@ def test_each_way_back(name: str) -> None:
     def step() -> Any:
         with tf.GradientTape() as tape:
             value = (W * 1.1).numpy()  # out
-            loss = tf.reduce_sum(back(value) * U)
+            loss = tf.reduce_sum(back(value) * U)  # back
         return tape.gradient(loss, [W, U])
 
     report = check(step)
     assert verdicts(report) == "none connected"
     left_at(report.calls[0].sources[0])
+    back_at(report.calls[0].sources[0])
+    assert report.root_causes[0].reenters == report.calls[0].sources[0].breaks[0].reenters
+
+
+def test_out_and_back_on_one_line_is_said_once() -> None:
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.constant((W * 1.1).numpy()) * U)  # out
+        return tape.gradient(loss, [W, U])
+
+    source = check(step).calls[0].sources[0]
+    left_at(source)
+    assert source.breaks[0].reenters is None
 
 
 def test_an_argument_of_an_op() -> None:

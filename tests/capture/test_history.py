@@ -108,7 +108,8 @@ def test_a_large_value_from_before_the_step(check: Check) -> None:
     assert (found.cause, stands_on(found.location, "frozen")) == (Cause.CAPTURED_VALUE, True)
 
 
-def test_weights_concatenated_when_a_layer_is_built(check: Check) -> None:
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_weights_concatenated_when_a_layer_is_built(check: Check, mode: str) -> None:
     body = """
     class Split(keras.layers.Layer):
         def build(self, shape):
@@ -117,7 +118,7 @@ def test_weights_concatenated_when_a_layer_is_built(check: Check) -> None:
             self.kernel = tf.concat([self.left, self.right], 1)  # frozen
 
         def call(self, x):
-            return x @ self.kernel
+            return x @ self.kernel  # used
 
     LAYER = Split()
     LAYER.build((None, 3))
@@ -127,9 +128,10 @@ def test_weights_concatenated_when_a_layer_is_built(check: Check) -> None:
             loss = tf.reduce_sum(LAYER(tf.ones([2, 3])))
         return tape.gradient(loss, LAYER.trainable_variables)
     """
-    report = check(body)
+    report = check(body, mode=mode)
     assert [s.cause for s in report.calls[0].sources] == [Cause.CAPTURED_VALUE] * 2
     assert stands_on(first_break(report).location, "frozen")
+    assert stands_on(first_break(report).reenters, "used")
 
 
 def test_a_forward_pass_that_was_kept(check: Check) -> None:

@@ -72,6 +72,15 @@ def in_series() -> Report:
     return report(call(source("q/kernel", Verdict.NONE, first, last), source("q/bias", Verdict.ZERO, last), source("out/kernel")), root_causes=roots)
 
 
+def escaped() -> Report:
+    """A value that left for NumPy on one line and came back on another."""
+    left, again = at(8, "n = a.numpy()"), at(10, "b = tf.constant(np.tanh(n))", function="squash")
+    remedy = remedy_for(Situation(Cause.NUMPY_ESCAPE, location=left))
+    b = Break(Cause.NUMPY_ESCAPE, "Captured_1", "Captured", left, remedy, reenters=again, root_cause=1)
+    root = RootCause(1, Cause.NUMPY_ESCAPE, left, (("Captured_1", "Captured"),), ("w",), ("w",), remedy, reenters=again)
+    return report(call(source("w", Verdict.NONE, b), source("v")), root_causes=(root,))
+
+
 def branches() -> Report:
     """Two heads of which a condition takes one."""
     where = at(20, "if tf.reduce_mean(x) > 0.0:")
@@ -143,4 +152,4 @@ def small_graph() -> ReportGraph:
     )
 
 
-EXAMPLES = {f.__name__: f for f in (outside_tape, in_series, branches, never_read, raised, connected, disagreeing, hostile_names)}
+EXAMPLES = {f.__name__: f for f in (outside_tape, in_series, escaped, branches, never_read, raised, connected, disagreeing, hostile_names)}

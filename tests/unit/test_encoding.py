@@ -46,7 +46,8 @@ def tuples(of: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 frames = st.builds(Frame, text, count, text, text)
 locations = st.none() | st.builds(Location, frames, tuples(frames), st.none() | frames)
 errors = st.none() | st.builds(TraceError, text, text, locations)
-breaks = st.builds(Break, causes, text, text, locations, text, text, count)
+again = st.none() | st.builds(Location, frames, tuples(frames))
+breaks = st.builds(Break, causes, text, text, locations, text, text, again, count)
 numbers = st.none() | st.builds(Numbers, st.floats(allow_nan=False), count, count, count)
 sources = st.builds(
     SourceResult, text, text, st.sampled_from(["variable", "tensor"]), text, shapes, st.sampled_from(Verdict), st.none() | st.sampled_from(Returned),
@@ -54,7 +55,7 @@ sources = st.builds(
 )  # fmt: skip
 calls = st.builds(CallResult, text, locations, tuples(st.builds(TargetResult, text, text, locations)), tuples(sources), errors)
 roots = st.builds(
-    RootCause, count, causes, locations, tuples(st.tuples(text, text)), tuples(text), tuples(text), text, text, st.booleans(), st.just(0)
+    RootCause, count, causes, locations, tuples(st.tuples(text, text)), tuples(text), tuples(text), text, text, again, st.booleans(), st.just(0)
 )
 findings = tuples(st.builds(Finding, text, text, locations))
 
