@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tapetrace.analysis.analyse import analyse
 from tapetrace.analysis.numeric import add_numbers
-from tapetrace.errors import TapetraceError, TraceFailed
+from tapetrace.analysis.replicas import merge_replicas
+from tapetrace.errors import TapetraceError, TraceFailed, UsageError
 from tapetrace.model.report import Report
 from tapetrace.model.trace import Trace
 
@@ -40,6 +43,8 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
     from tapetrace.capture.reruns import Reruns
     from tapetrace.capture.steps import with_model
 
+    if prepared.asked:
+        raise UsageError(f"--loss and --variables need a graph, and {prepared.name} was to be run eagerly: let it call tape.gradient.")
     step, args, kwargs = prepared.with_values()
     run = run_step(step, args, kwargs, prepared.locator)
     notes = tuple(n for n in (note, *prepared.notes) if n)
@@ -49,7 +54,7 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
         entered = find_entries(Reruns(run, step, args, kwargs, prepared.locator), broken)
         if entered:
             report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes, entered)))
-    return add_numbers(report, _measured(prepared, run)) if numeric else report
+    return merge_replicas(add_numbers(report, _measured(prepared, run)) if numeric else report)
 
 
 def _measured(prepared: Prepared, run: EagerRun) -> EagerExperiment:
@@ -61,7 +66,24 @@ def _measured(prepared: Prepared, run: EagerRun) -> EagerExperiment:
     for seed in range(1, GENERATED_RUNS if prepared.is_generated else 1):
         step, args, kwargs = prepared.with_values(seed)
         runs.append(run_step(step, args, kwargs, prepared.locator))
-    return EagerExperiment(runs, prepared.is_generated)
+    step, args, kwargs = prepared.with_values()
+    return EagerExperiment(runs, prepared.is_generated, lambda again: run_step(step, args, kwargs, prepared.locator, again))
+
+
+def check_finished(prepared: Prepared, verify: bool, running: Mapping[str, bool]) -> Report:
+    """The answer for a graph that was finished before. ``running`` are options that run a step, and whether they were given.
+
+    Nothing was returned to anybody: what TensorFlow says of a copy is held against the verdicts, and left out of the sources. Raises `UsageError`
+    when one of ``running`` was given.
+    """
+    from tapetrace.capture.steps import trace
+
+    wanted = next((option for option, is_given in running.items() if is_given), None)
+    if wanted is not None:
+        raise UsageError(f"{prepared.name} is a finished graph, and {wanted} runs a step: leave it out, or check the function that calls the graph.")
+    report = _answer(trace(prepared, verify), numeric=False)
+    calls = tuple(replace(c, sources=tuple(replace(s, returned=None) for s in c.sources)) for c in report.calls)
+    return replace(report, calls=calls)
 
 
 def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Report:
@@ -89,7 +111,7 @@ def _answer(traced: Trace, numeric: bool) -> Report:
 
     with without_collections():
         report = analyse(traced)
-    return add_numbers(report, traced.experiment) if numeric else report
+    return merge_replicas(add_numbers(report, traced.experiment) if numeric else report)
 
 
 def _run_instead(prepared: Prepared, why: str, failure: TraceFailed | None, numeric: bool) -> Report:

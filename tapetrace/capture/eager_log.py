@@ -17,6 +17,7 @@ from tapetrace.capture.backward_probe import ask_backward
 from tapetrace.capture.constants import Constants
 from tapetrace.capture.digests import digest_of
 from tapetrace.capture.patches import Patches
+from tapetrace.capture.replicas import is_led_by
 from tapetrace.capture.variables import spec_of
 from tapetrace.capture.visible_reads import make_reads_visible
 from tapetrace.model.trace import Ref, TensorSpec
@@ -63,6 +64,8 @@ class EagerLog:
         self.arguments: dict[int, Any] = {}
         self._where: dict[int, tuple[weakref.ref[Any], Ref]] = {}
         self._handles: dict[int, Ref] = {}
+        self.kept: dict[Ref, Any] = {}
+        self._given: dict[int, list[Any]] | None = None
         self._constants = Constants()
         self._thread = threading.get_ident()
         self._numpy: Callable[[Any], Any] = private.EagerTensorBase.numpy
@@ -81,8 +84,16 @@ class EagerLog:
                 private.remove_op_callback(self._saw)
 
     def is_ours(self) -> bool:
-        """Whether the current thread is the one that runs the step."""
-        return threading.get_ident() == self._thread
+        """Whether the current thread is the one that runs the step, or runs a replica for it."""
+        return is_led_by(self._thread)
+
+    def keep_tensors(self) -> None:
+        """From now on keep every tensor of the forward pass that can carry gradient, by ref, in ``kept``, and what each op was given."""
+        self._given = {}
+
+    def inputs_of(self, position: int) -> list[Any] | None:
+        """The tensors that an op was given, while tensors are kept."""
+        return None if self._given is None else self._given.get(position)
 
     def ref(self, tensor: Any) -> Ref | None:
         """Which output of which op a tensor is; None if this run has not met it."""
@@ -102,10 +113,14 @@ class EagerLog:
         refs = tuple(self.ref_or_leaf(t) for t in inputs)
         values = {i: self._numpy(t) for i, t in enumerate(inputs) if t.dtype.is_integer and t.shape.num_elements() <= SMALL}
         stack = private.tf_stack.extract_stack()
+        if self._given is not None and self.call is None:
+            self._given[len(self.ops)] = list(inputs)
         self._add(EagerOp(op_type, refs, tuple(spec_of(t) for t in outputs), tuple(attrs or ()), stack, self.call, values=values or None), outputs)
 
     def _add(self, op: EagerOp, outputs: Any) -> None:
         position = len(self.ops)
+        if self._given is not None and self.call is None:
+            self.kept |= {(position, j): t for j, t in enumerate(outputs) if t.dtype not in (tf.resource, tf.variant) and private.is_trainable(t)}
         self.ops.append(op)
         for j, t in enumerate(outputs):
             self._where[id(t)] = (weakref.ref(t), (position, j))

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.eager_extraction import executed_graphs
+from tapetrace.capture.eager_flows import EagerFlowMeter
 from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.eager_recorder import EagerRecorder
 from tapetrace.capture.escapes import Escapes, Substitution
@@ -20,6 +21,7 @@ from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.new_variables import new_variables_restored
 from tapetrace.capture.numpy_calls import NumpyCalls
+from tapetrace.capture.patches import Patches
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.restoring import all_variable_handles, restored
 from tapetrace.capture.variables import handle_of, is_variable
@@ -41,6 +43,7 @@ class EagerRun:
     raised: BaseException | None
     seed: int
     implied: bool = False
+    meter: EagerFlowMeter | None = None
 
     def calls(self) -> list[CallRecord]:
         """The gradient calls on eager tensors, and those in functions that the run executed."""
@@ -76,6 +79,8 @@ class Again:
     functions: FreshFunctions
     find_numpy: bool = False
     substitution: Substitution | None = None
+    measured: tuple[int, Sequence[int]] | None = None
+    """The call between whose target and sources gradients are measured, and the indices of these sources."""
 
 
 def run_step(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], locator: Locator, again: Again | None = None) -> EagerRun:
@@ -100,6 +105,7 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     recorder = EagerRecorder(locator, log, again.functions if again else None)
     escapes = Escapes(log, again.substitution if again else None)
     numpy_calls = NumpyCalls(log, locator.is_user_file) if again and again.find_numpy else None
+    meter = EagerFlowMeter(log, *again.measured) if again and again.measured else None
     seed = again.seed if again else next(_SEEDS)
     result, raised = None, None
     with restored(all_variable_handles()), new_variables_restored(), ExitStack() as stack:
@@ -107,6 +113,8 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
             tf.random.set_seed(seed)  # the kernels of the first run must start anew
         else:
             private.seed_quietly(seed)
+        if meter is not None:
+            meter.install(stack.enter_context(Patches()))
         stack.enter_context(recorder.recording())
         stack.enter_context(log.recording())
         stack.enter_context(escapes.watching())
@@ -116,7 +124,7 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
             result = _eager(step)(*args, **kwargs)
         except Exception as error:  # whatever the user's step raises belongs in the report
             raised = error
-    return EagerRun(log, recorder, escapes, numpy_calls, result, raised, seed)
+    return EagerRun(log, recorder, escapes, numpy_calls, result, raised, seed, meter=meter)
 
 
 def _eager(step: Callable[..., Any]) -> Callable[..., Any]:

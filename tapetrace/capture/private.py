@@ -5,6 +5,7 @@ A name that is missing raises `InstallationError` when this module is imported, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -46,6 +47,14 @@ constant_op = _find("tensorflow.python.framework.constant_op")
 
 tf_stack = _find("tensorflow.python.util.tf_stack")
 """The Python stack as TensorFlow records it, with AutoGraph's lines mapped back: ``extract_stack()``."""
+
+
+_gradient_function = _find("tensorflow.python.eager.backprop", "_gradient_function")
+
+
+def eager_gradient(op_type: str, attrs: Any, inputs: list[Any], outputs: list[Any], came: list[Any]) -> Any:
+    """What the registered gradient function of an op that ran eagerly makes of ``came``, the gradients of its outputs; as a tape asks it."""
+    return _gradient_function(op_type, attrs, len(inputs), inputs, outputs, came, [], "")
 
 
 def function_graph(graph: Any, name: str) -> Any:
@@ -90,6 +99,12 @@ python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
 mirrored_run = _find("tensorflow.python.distribute.mirrored_run")
 """How mirrored strategies run replicas: ``_call_for_each_replica`` starts a ``_MirroredReplicaThread`` for each, whose ``_MirroredReplicaContext`` has
 the ``_merge_call`` in which they wait for each other."""
+
+
+def generated_lines() -> dict[tuple[str, int], tuple[str, int, str]]:
+    """For the (file, line) of what AutoGraph made of the functions that this thread is in: file, line and function that it was made from."""
+    found: dict[tuple[str, int], tuple[str, int, str]] = tf_stack._source_mapper_stacks[threading.get_ident()][-1].get_effective_source_map()
+    return found
 
 
 def whole_of(variable: Any) -> Any:
@@ -210,6 +225,14 @@ def make_operation(graph: Any, definition: Any, inputs: list[Any], attributes: d
 ConcreteFunction = _find("tensorflow.python.eager.polymorphic_function.concrete_function", "ConcreteFunction")
 """One trace of a ``tf.function``. Its FuncGraph is taken to pieces when it goes, so whoever wants to read the graph must hold it."""
 
+
+def owner_of(function: Any) -> Any:
+    """The object whose method ``function`` is, None for a plain function. TensorFlow wraps the owner of a method that is a ``tf.function``."""
+    method = getattr(getattr(function, "python_function", function), "__wrapped__", function)
+    owner = getattr(method, "__self__", None)
+    return getattr(owner, "target", owner)
+
+
 trace_callbacks: list[Any] = getattr(_find("tensorflow.python.eager.polymorphic_function.transform"), "CONCRETE_FUNCTION_CALLBACKS", [])
 """Functions that TensorFlow calls with each new ConcreteFunction."""
 
@@ -224,3 +247,13 @@ def unobserved() -> Iterator[None]:
         yield
     finally:
         context.invoking_op_callbacks = before
+
+
+load_functions = _find("tensorflow.python.saved_model.function_deserialization", "load_function_def_library")
+"""Makes functions of a FunctionDefLibrary, those that they call first, under new names: ``{name in the library: ConcreteFunction}``."""
+
+restore_gradients = _find("tensorflow.python.saved_model.function_deserialization", "_restore_gradient_functions")
+"""``(graph, {new name: ConcreteFunction}, {})``: lets each call of such a function in ``graph`` be differentiated through its body."""
+
+GraphDebugInfo = _find("tensorflow.core.framework.graph_debug_info_pb2", "GraphDebugInfo")
+"""What ``debug/saved_model_debug_info.pb`` holds: for each ``op@function`` the stack that made it."""

@@ -19,6 +19,10 @@ from tapetrace.model.words import Cause, Verdict
 Step = Callable[..., Any]
 
 
+BOTH = pytest.mark.parametrize("mode", ["graph", "eager"])
+"""A step is measured as a graph and op by op, with the same answer."""
+
+
 def run(step: Step, *args: Any, **options: Any) -> Report:
     return tapetrace.check(step, *args, numeric=True, **options)
 
@@ -171,14 +175,16 @@ def asking(loss_of: Step, *variables: tf.Variable) -> Step:
 
 
 @pytest.mark.parametrize("loss_of", ZERO, ids=lambda f: f.__name__)
-def test_zero_though_live(loss_of: Step) -> None:
+@BOTH
+def test_zero_though_live(loss_of: Step, mode: str) -> None:
     w = variable([1.1, 0.3])
-    found = first(run(asking(loss_of, w)))
+    found = first(run(asking(loss_of, w), mode=mode))
     assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.NUMERICALLY_ZERO)
     assert ZERO[loss_of] in line(found)
 
 
-def test_one_place_is_one_root_cause() -> None:
+@BOTH
+def test_one_place_is_one_root_cause(mode: str) -> None:
     w, b = variable([[2.0], [3.0]], "w"), variable([100.0], "b")
 
     def step(x: Any) -> Any:
@@ -187,14 +193,15 @@ def test_one_place_is_one_root_cause() -> None:
             loss = tf.reduce_sum(p) + tf.reduce_sum(b)
         return tape.gradient(loss, [w, b])
 
-    report = run(step, tf.ones([4, 2]))
+    report = run(step, tf.ones([4, 2]), mode=mode)
     assert [s.verdict for s in report.calls[0].sources] == [Verdict.ZERO, Verdict.CONNECTED]
     assert [(r.number, r.cause, r.blocks, r.reconnects) for r in report.root_causes] == [(1, Cause.NUMERICALLY_ZERO, ("w",), ("w",))]
     assert report.calls[0].sources[0].breaks[0].root_cause == 1
     assert not report.ok
 
 
-def test_paths_that_cancel_break_where_they_part() -> None:
+@BOTH
+def test_paths_that_cancel_break_where_they_part(mode: str) -> None:
     mu, sigma = variable(0.4, "mu"), variable(1.5, "sigma")
 
     def step(noise: Any) -> Any:
@@ -204,14 +211,15 @@ def test_paths_that_cancel_break_where_they_part() -> None:
             loss = tf.reduce_mean(log_prob)
         return tape.gradient(loss, [mu, sigma])
 
-    report = run(step, tf.constant([0.3, -1.2, 0.7]))
+    report = run(step, tf.constant([0.3, -1.2, 0.7]), mode=mode)
     mean, spread = report.calls[0].sources
     assert (mean.verdict, spread.verdict) == (Verdict.ZERO, Verdict.CONNECTED)
     assert line(mean) == "z = mu + sigma * noise"
     assert "2 paths" in mean.breaks[0].detail
 
 
-def test_paths_of_an_encoder_that_cancel() -> None:
+@BOTH
+def test_paths_of_an_encoder_that_cancel(mode: str) -> None:
     w = variable([[0.4, -0.2]], "w")
 
     def step(x: Any, noise: Any) -> Any:
@@ -221,12 +229,13 @@ def test_paths_of_an_encoder_that_cancel() -> None:
             loss = tf.reduce_mean(tf.square(z - mean) + 1.0)
         return tape.gradient(loss, [w])
 
-    found = first(run(step, tf.ones([3, 1]), tf.constant([[0.3, -1.2]])))
+    found = first(run(step, tf.ones([3, 1]), tf.constant([[0.3, -1.2]]), mode=mode))
     assert found.verdict is Verdict.ZERO
     assert line(found) == "z = mean + noise"
 
 
-def test_bias_before_batch_normalisation() -> None:
+@BOTH
+def test_bias_before_batch_normalisation(mode: str) -> None:
     dense, norm, out = keras.layers.Dense(3, name="dense"), keras.layers.BatchNormalization(name="norm"), keras.layers.Dense(1, name="out")
     model = keras.Sequential([keras.Input((4,)), dense, norm, keras.layers.ReLU(), out])
     x = tf.random.stateless_normal([16, 4], [1, 2])
@@ -236,12 +245,13 @@ def test_bias_before_batch_normalisation() -> None:
             loss = tf.reduce_mean(tf.square(model(x, training=True) - 1.0))
         return tape.gradient(loss, model.trainable_variables)
 
-    report = run(step, x)
+    report = run(step, x, mode=mode)
     assert [s.path.partition("/")[2] for s in report.calls[0].sources if s.verdict is Verdict.ZERO] == ["dense/bias"]
     assert {s.verdict for s in report.calls[0].sources} == {Verdict.ZERO, Verdict.CONNECTED}
 
 
-def test_key_bias_of_attention() -> None:
+@BOTH
+def test_key_bias_of_attention(mode: str) -> None:
     attention = keras.layers.MultiHeadAttention(2, 4, name="attention")
     x = tf.random.stateless_normal([2, 5, 8], [3, 4])
     attention(x, x)
@@ -252,13 +262,14 @@ def test_key_bias_of_attention() -> None:
             loss = tf.reduce_mean(tf.square(h - 1.0))
         return tape.gradient(loss, attention.trainable_variables)
 
-    report = run(step, x)
+    report = run(step, x, mode=mode)
     zero = {s.path: line(s) for s in report.calls[0].sources if s.verdict is Verdict.ZERO}
     assert zero == {"attention/key/bias": "h = attention(x, x)"}
     assert len(report.calls[0].sources) == 8
 
 
-def test_what_is_small_is_not_zero() -> None:
+@BOTH
+def test_what_is_small_is_not_zero(mode: str) -> None:
     w, b = variable(2.0, "w"), variable(0.5, "b")
 
     def step(x: Any) -> Any:
@@ -266,10 +277,11 @@ def test_what_is_small_is_not_zero() -> None:
             loss = 1e9 * tf.square(w) * x + b * 1e-3 + tf.sigmoid(w)
         return tape.gradient(loss, [w, b])
 
-    assert [s.verdict for s in run(step, tf.constant(1.0)).calls[0].sources] == [Verdict.CONNECTED] * 2
+    assert [s.verdict for s in run(step, tf.constant(1.0), mode=mode).calls[0].sources] == [Verdict.CONNECTED] * 2
 
 
-def test_a_unit_of_measurement_is_not_saturation() -> None:
+@BOTH
+def test_a_unit_of_measurement_is_not_saturation(mode: str) -> None:
     metres = variable(2.0e8, "metres")
 
     def step() -> Any:
@@ -277,7 +289,7 @@ def test_a_unit_of_measurement_is_not_saturation() -> None:
             loss = tf.square(metres * 1e-8 - 1.0)
         return tape.gradient(loss, metres)
 
-    assert first(run(step)).verdict is Verdict.CONNECTED
+    assert first(run(step, mode=mode)).verdict is Verdict.CONNECTED
 
 
 # NaN and infinity.
@@ -315,8 +327,9 @@ NOT_FINITE = {
 
 
 @pytest.mark.parametrize("loss_of", NOT_FINITE, ids=lambda f: f.__name__)
-def test_not_finite(loss_of: Step) -> None:
-    report = run(asking(loss_of, variable([0.0, 0.0])))
+@BOTH
+def test_not_finite(loss_of: Step, mode: str) -> None:
+    report = run(asking(loss_of, variable([0.0, 0.0])), mode=mode)
     found = first(report)
     code, detail = NOT_FINITE[loss_of]
     assert found.numbers is not None
@@ -344,9 +357,10 @@ def through_python(function: Step, shaped: bool = True) -> tuple[Step, tf.Variab
     return step, w
 
 
-def test_python_of_tensorflow_ops_is_connected() -> None:
+@BOTH
+def test_python_of_tensorflow_ops_is_connected(mode: str) -> None:
     step, _ = through_python(lambda h: tf.square(h))
-    report = run(step, tf.ones([3, 1]))
+    report = run(step, tf.ones([3, 1]), mode=mode)
     found = first(report)
     assert (found.verdict, found.breaks) == (Verdict.CONNECTED, ())
     assert found.numbers is not None
@@ -355,25 +369,28 @@ def test_python_of_tensorflow_ops_is_connected() -> None:
     assert report.ok
 
 
-def test_python_that_stops_gradient_is_zero() -> None:
+@BOTH
+def test_python_that_stops_gradient_is_zero(mode: str) -> None:
     step, _ = through_python(lambda h: tf.stop_gradient(h) + 0.0 * h)
-    report = run(step, tf.ones([3, 1]))
+    report = run(step, tf.ones([3, 1]), mode=mode)
     found = first(report)
     assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.PYTHON_FUNCTION)
     assert "tf.py_function(function" in line(found)
     assert [(r.cause, r.blocks, r.reconnects) for r in report.root_causes] == [(Cause.PYTHON_FUNCTION, ("w",), ("w",))]
 
 
-def test_python_over_numpy_fails_on_the_way_back() -> None:
+@BOTH
+def test_python_over_numpy_fails_on_the_way_back(mode: str) -> None:
     step, _ = through_python(lambda h: np.square(h.numpy()))
-    report = run(step, tf.ones([3, 1]))
+    report = run(step, tf.ones([3, 1]), mode=mode)
     found = first(report)
     assert (found.verdict, found.cause) == (Verdict.ERROR, Cause.PYTHON_FUNCTION)
     assert "tf.py_function(function" in line(found)
     assert "fails when it runs" in found.breaks[0].detail
 
 
-def test_a_relu_behind_python_is_the_break() -> None:
+@BOTH
+def test_a_relu_behind_python_is_the_break(mode: str) -> None:
     w = variable([1.0, 2.0], "w")
 
     def step() -> Any:
@@ -383,7 +400,7 @@ def test_a_relu_behind_python_is_the_break() -> None:
             loss = tf.reduce_sum(h)
         return tape.gradient(loss, [w])
 
-    found = first(run(step))
+    found = first(run(step, mode=mode))
     assert (found.verdict, found.cause) == (Verdict.ZERO, Cause.NUMERICALLY_ZERO)
     assert "tf.nn.relu" in line(found)
 
