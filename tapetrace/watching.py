@@ -51,13 +51,20 @@ class Watched:
         from tapetrace.capture.environment import require_tensorflow
 
         require_tensorflow()
+        from tapetrace.capture.history import watching_imports
         from tapetrace.capture.observer import observer
 
         if not self._target:
             frame = sys._getframe(1)
             self._target = f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
         self._report = self._problem = None
-        self._mark = observer.begin(self._user_roots)
+        self._imports = watching_imports()
+        self._imports.__enter__()
+        try:
+            self._mark = observer.begin(self._user_roots)
+        except BaseException:
+            self._imports.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -65,6 +72,7 @@ class Watched:
 
         mark, self._mark = self._mark, None
         assert mark is not None
+        self._imports.__exit__(None, None, None)
         try:
             self._judge(observer.end(mark, self._target), error)
         except TapetraceError as problem:
@@ -87,6 +95,7 @@ class Watched:
         from tapetrace.analysis.frozen import apply_frozen
         from tapetrace.analysis.intermittent import name_differences
         from tapetrace.analysis.merging import merge, without_repeats
+        from tapetrace.analysis.replicas import merge_replicas
 
         if not seen.traces:
             raise TraceFailed(_nothing_seen(self._target, seen))
@@ -95,7 +104,7 @@ class Watched:
         inputs = [i for _, found in seen.traces for i in found]
         texts = iter(name_differences([((c.kind, c.location.key if c.location else None), i) for c, i in zip(calls, inputs, strict=True)]))
         reports = [replace(r, calls=tuple(replace(c, inputs=next(texts)) for c in r.calls)) for r in reports]
-        report = merge(without_repeats(reports), self._target)
+        report = merge(without_repeats([merge_replicas(r) for r in reports]), self._target)
         report = replace(report, error=_as_error(error), notes=(*report.notes, *_notes(seen, error)))
         self._report = apply_frozen(report, self._frozen)
 

@@ -121,7 +121,7 @@ class History:
         def __init__(variable: Any, *args: Any, **kwargs: Any) -> None:
             original(variable, *args, **kwargs)
             handle = getattr(variable, "_handle", None)
-            if handle is not None:
+            if handle is not None and not isinstance(variable, private.UnreadVariable):
                 self._note_variable(handle, private.tf_stack.extract_stack())
 
         return __init__
@@ -217,6 +217,8 @@ class _Loader(Loader):
         return getattr(self._loader, name)
 
 
+_WATCHED = ("tensorflow", "keras", "tf_keras")
+
 _current: History | None = None
 
 
@@ -227,22 +229,54 @@ def current_history() -> History | None:
 
 @contextmanager
 def watching_imports(then: Callable[[str], None] = lambda module: None) -> Iterator[History]:
-    """Watch TensorFlow and Keras while the user's module is imported in this context. ``then`` is called with the name of each when it is there."""
-    global _current
-    history = _current = _current or History()
-    wanted = ("tensorflow", "keras", "tf_keras")
+    """Watch TensorFlow and Keras while the user's module is imported in this context. ``then`` is called with the name of each when it is there.
 
-    def begin(name: str) -> None:
-        history.install(name)
-        then(name)
-
-    for name in wanted:
-        if name in sys.modules:
-            begin(name)
-    finder = _Finder(tuple(n for n in wanted if n not in sys.modules), begin)
-    sys.meta_path.insert(0, finder)
+    Contexts may overlap, also those of several threads: the instruments are put on once, and taken off with the last.
+    """
+    history = _begin(then)
     try:
         yield history
     finally:
-        sys.meta_path.remove(finder)
-        history.stop()
+        _end(history)
+
+
+_open: list[int] = []
+"""The thread of each context that is open."""
+_finder: _Finder | None = None
+_lock = threading.RLock()
+
+
+def _begin(then: Callable[[str], None]) -> History:
+    global _current, _finder
+    with _lock:
+        history = _current = _current or History()
+        is_first = not _open
+        _open.append(threading.get_ident())
+
+        def begin(name: str) -> None:
+            if is_first:
+                history.install(name)
+            then(name)
+
+        try:
+            for name in _WATCHED:
+                if name in sys.modules:
+                    begin(name)
+        except BaseException:
+            _end(history)
+            raise
+        if is_first:
+            _finder = _Finder(tuple(n for n in _WATCHED if n not in sys.modules), begin)
+            sys.meta_path.insert(0, _finder)
+        return history
+
+
+def _end(history: History) -> None:
+    with _lock:
+        _open.remove(threading.get_ident() if threading.get_ident() in _open else _open[-1])
+        if threading.get_ident() not in _open:
+            history.rest()
+        if not _open:
+            if _finder in sys.meta_path:
+                sys.meta_path.remove(_finder)
+            history.stop()

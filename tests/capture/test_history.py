@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -268,3 +269,59 @@ def test_a_number_that_is_round_is_not_taken_for_another(check: Check) -> None:
         return tape.gradient(loss, V)
     """
     assert first_break(check(body)).cause is Cause.NEVER_READ
+
+
+def test_an_open_watch_sees_where_variables_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "watched_module.py").write_text(
+        HEAD + 'COUNT = tf.Variable(3, name="count")  # made\n' + STEP.format(loss="W").replace("[W, U]", "[COUNT, U]")
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    before, finders = watched_attributes(), list(sys.meta_path)
+    with tapetrace.watch() as outer:
+        with tapetrace.watch():
+            import watched_module
+        watched_module.step()
+        assert len(sys.meta_path) >= len(finders)
+    found = first_break(outer.report)
+    assert (found.cause, stands_on(found.location, "made")) == (Cause.NON_FLOAT_SOURCE, True)
+    assert watched_attributes() == before
+    assert sys.meta_path == finders
+
+
+def test_watches_of_two_threads_may_overlap() -> None:
+    before, finders = watched_attributes(), list(sys.meta_path)
+    first = watching_imports()
+    first.__enter__()
+    second = watching_imports()
+    thread = threading.Thread(target=second.__enter__)
+    thread.start()
+    thread.join()
+    first.__exit__(None, None, None)
+    assert watched_attributes() != before
+    thread = threading.Thread(target=second.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    assert watched_attributes() == before
+    assert sys.meta_path == finders
+    assert list(private.eager_context().op_callbacks) == []
+
+
+KEPT = tf.sin(tf.Variable([0.3, -0.7, 1.2], name="kept"))
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_without_a_history_captured_tensors_are_suspects(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    monkeypatch.setattr("tapetrace.capture.history._current", None)
+    w = tf.Variable([1.0, 2.0, 3.0], name="w")
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(KEPT * 2.0) ** 3  # used
+        return tape.gradient(loss, [w])
+
+    report = tapetrace.check(step, mode=mode)
+    assert [s.cause for s in report.calls[0].sources] == [Cause.NEVER_READ]
+    (suspect,) = report.blind_spots
+    assert (suspect.type, suspect.dtype, suspect.shape) == ("Captured", "float32", (3,))
+    assert stands_on(suspect.location, "used")
+    assert any("`tapetrace check FILE:FUNCTION`" in note for note in report.notes)
