@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from tapetrace.api import assert_connected as assert_connected
     from tapetrace.api import check as check
     from tapetrace.api import load as load
+    from tapetrace.comparing import compare as compare
     from tapetrace.errors import TapetraceError as TapetraceError
+    from tapetrace.model.comparison import Comparison as Comparison
     from tapetrace.model.locations import Frame as Frame
     from tapetrace.model.locations import Location as Location
     from tapetrace.model.report import Break as Break
@@ -30,6 +32,8 @@ _WHERE = {
     "assert_connected": "tapetrace.api",
     "check": "tapetrace.api",
     "load": "tapetrace.api",
+    "compare": "tapetrace.comparing",
+    "Comparison": "tapetrace.model.comparison",
     "TapetraceError": "tapetrace.errors",
     "Frame": "tapetrace.model.locations",
     "Location": "tapetrace.model.locations",
@@ -47,6 +51,7 @@ __all__ = [
     "Break",
     "BrokenPath",
     "Cause",
+    "Comparison",
     "Frame",
     "Location",
     "Report",
@@ -57,6 +62,7 @@ __all__ = [
     "__version__",
     "assert_connected",
     "check",
+    "compare",
     "load",
     "watch",
 ]

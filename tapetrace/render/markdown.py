@@ -27,7 +27,7 @@ def render_markdown(report: Report, *, source: bool = True) -> str:
     if never_read(report) and report.blind_spots:
         parts.append("Suspects for what is never read, values of the loss whose origin the graph does not know:")
         spots = report.blind_spots[:MOST]
-        parts.append("\n".join(f"- {code_span(f'{s.type} {s.name}')}{at_place(s.location)}" for s in spots) + _more(len(report.blind_spots)))
+        parts.append("\n".join(f"- {code_span(s.label)}{at_place(s.location)}" for s in spots) + _more(len(report.blind_spots)))
     parts += _self_check(report)
     parts += [f"Note: {escape(note)}" for note in report.notes]
     if report.error:
