@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tapetrace.errors import OutputError
 
-SUFFIXES = (".svg", ".pdf", ".png", ".dot", ".html", ".json", ".sarif", ".md", ".txt")
+SUFFIXES = (".svg", ".pdf", ".png", ".dot", ".html", ".json", ".sarif", ".md", ".txt", ".graphml", ".gexf")
 """Suffixes that name a format of a report."""
 
 
@@ -17,13 +17,25 @@ def check_destinations(files: Iterable[Path]) -> None:
     """Raise `OutputError` for the first of ``files`` whose suffix names no format or that cannot be written; creates nothing."""
     for file in files:
         _check_suffix(file)
-        folder = file.parent
-        if not folder.is_dir():
-            raise OutputError(f"{file} cannot be written, there is no folder {folder}: mkdir -p {folder}")
-        if file.is_dir():
-            raise OutputError(f"{file} cannot be written, it is a folder: give another name")
-        if not os.access(file if file.exists() else folder, os.W_OK):
-            raise OutputError(f"{file} cannot be written, you have no permission for {file if file.exists() else folder}: choose another folder")
+        check_folder(file)
+
+
+def check_folder(file: Path) -> None:
+    """Raise `OutputError` when ``file`` cannot be written, whatever its suffix; creates nothing."""
+    folder = file.parent
+    if not folder.is_dir():
+        raise OutputError(f"{file} cannot be written, there is no folder {folder}: mkdir -p {folder}")
+    if file.is_dir():
+        raise OutputError(f"{file} cannot be written, it is a folder: give another name")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise OutputError(f"{file} cannot be written, you have no permission for {file if file.exists() else folder}: choose another folder")
+
+
+def companions(file: Path) -> list[Path]:
+    """The files that are written beside ``file``: a graph for Model Explorer comes with its node data."""
+    from tapetrace.render.graph_files import is_graph_file, status_file
+
+    return [status_file(file)] if is_graph_file(file) and file.suffix.lower() == ".json" else []
 
 
 def _check_suffix(file: Path) -> None:

@@ -50,7 +50,7 @@ def report_from_dict(data: object) -> Report:
         not_asked=tuple(_finding(f) for f in top.field("not_asked").items()),
         not_applied=tuple(_finding(f) for f in top.field("not_applied").items()),
         agreement=Agreement(agreement.field("checked").integer(), _texts(agreement.field("disagreed"))),
-        blind_spots=tuple(BlindSpot(b.field("name").text(), b.field("type").text(), read_placed(b)) for b in top.field("blind_spots").items()),
+        blind_spots=tuple(map(_blind_spot, top.field("blind_spots").items())),
         error=_error(top.nullable("error")),
         notes=_texts(notes) if notes else (),
         unexpected=tuple(_finding(f) for f in unexpected.items()) if unexpected else (),
@@ -101,7 +101,7 @@ def _source(data: Reading) -> SourceResult:
     kind = data.field("kind")
     if kind.text() not in ("variable", "tensor"):
         raise kind.complain(f"should be variable or tensor, not {kind.text()[:40]!r}")
-    returned, frozen = data.nullable("returned"), data.optional("frozen")
+    returned, frozen, replicas = data.nullable("returned"), data.optional("frozen"), data.optional("replicas")
     return SourceResult(
         name=data.field("name").text(),
         path=data.field("path").text(),
@@ -115,6 +115,7 @@ def _source(data: Reading) -> SourceResult:
         numbers=_numbers(data.nullable("numbers")),
         owner=_optional_text(data, "owner"),
         frozen=frozen.flag() if frozen else False,
+        replicas=tuple(r.integer() for r in replicas.items()) if replicas else (),
     )
 
 
@@ -156,6 +157,11 @@ def _root_cause(data: Reading) -> RootCause:
 
 def _finding(data: Reading) -> Finding:
     return Finding(data.field("name").text(), data.field("path").text(), read_placed(data))
+
+
+def _blind_spot(data: Reading) -> BlindSpot:
+    shape = read_shape(data.optional("shape"))
+    return BlindSpot(data.field("name").text(), data.field("type").text(), read_placed(data), _optional_text(data, "dtype"), shape)
 
 
 def _intermittent(data: Reading) -> Intermittent:

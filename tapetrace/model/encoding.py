@@ -1,7 +1,7 @@
 """A Report as plain data, schema ``tapetrace/1``, and back, so that it can be saved and drawn where there is no TensorFlow.
 
 Beyond the documented keys it holds what a renderer needs: ``notes``, ``unexpected``, ``intermittent``, ``graph`` (see
-`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner`` and ``frozen`` of a source, ``detail``,
+`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner``, ``frozen`` and ``replicas`` of a source, ``detail``,
 ``reenters`` and ``root_cause`` of a break, ``number``, ``detail``, ``reenters``, ``dominates`` and ``call`` of a root cause.
 ``library_location`` stands beside a ``location``: always in breaks, elsewhere where there is one. A ``norm`` that JSON has no number for is the
 string ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
@@ -110,6 +110,7 @@ def _source(source: SourceResult) -> dict[str, Any]:
         "route": list(source.route),
         "owner": source.owner,
         "frozen": source.frozen,
+        "replicas": list(source.replicas),
     }
 
 
@@ -161,7 +162,7 @@ def _intermittent(i: Intermittent) -> dict[str, Any]:
 
 
 def _blind_spot(b: BlindSpot) -> dict[str, Any]:
-    return {"name": b.name, "type": b.type} | placed(b.location)
+    return {"name": b.name, "type": b.type, "dtype": b.dtype, "shape": None if b.shape is None else list(b.shape)} | placed(b.location)
 
 
 def _error(error: TraceError | None) -> dict[str, Any] | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tapetrace.model.locations import Location
-from tapetrace.model.trace import TraceError
+from tapetrace.model.trace import Replica, TensorSpec, TraceError
 from tapetrace.model.words import Cause, Returned, Verdict
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class SourceResult:
     owner: str = ""
     frozen: bool = False
     """The user said that no gradient should reach it."""
+    replicas: tuple[int, ...] = ()
+    """The replicas of ``tf.distribute``, counted from 0, on which this is so, when it is not so on others; empty otherwise."""
 
     @property
     def is_broken(self) -> bool:
@@ -98,6 +100,8 @@ class CallResult:
     error: TraceError | None = None
     inputs: str = ""
     """What the step was traced with, where that tells this call from others of the same line: ``x=float32[8,4], training=True``."""
+    replica: Replica | None = None
+    """The replica that made the call, until the calls of all replicas are made one (see `tapetrace.analysis.replicas`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +163,19 @@ class Intermittent:
 
 @dataclass(frozen=True, slots=True)
 class BlindSpot:
-    """An ancestor of the target whose own origin the graph does not know."""
+    """An ancestor of the target whose own origin the graph does not know. ``location`` is where the step uses it."""
 
     name: str
     type: str
     location: Location | None = None
+    dtype: str = ""
+    shape: tuple[int | None, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """Type, name, and what it holds."""
+        holds = f" {TensorSpec(self.dtype, self.shape)}" if self.dtype else ""
+        return f"{self.type} {self.name}{holds}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +236,23 @@ class Report:
         """The ops that matter as a ``networkx.DiGraph``; its attributes are documented in `tapetrace.model.graph`."""
         return self.drawing.to_networkx()
 
+    def __repr__(self) -> str:
+        total = sum(len(c.sources) for c in self.calls)
+        told = f"{len(self.broken)} of {total} source{'' if total == 1 else 's'} without gradient" if self.calls else "no gradient call"
+        raised = f", {self.error.type} raised" if self.error else ""
+        return f"<tapetrace report: {self.target!r}, {'ok' if self.ok else 'not ok'}, {told}{raised}; print() it to read it>"
+
+    def __str__(self) -> str:
+        from tapetrace.api import render_text
+
+        return render_text(self).rstrip("\n")
+
+    def _repr_mimebundle_(self, include: Collection[str] | None = None, exclude: Collection[str] | None = None) -> dict[str, str]:
+        """What Jupyter, VS Code and Colab show: the text, and the folded picture. Never raises."""
+        from tapetrace.api import notebook_bundle
+
+        return notebook_bundle(self, include, exclude)
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, schema ``tapetrace/1``."""
         from tapetrace.model.encoding import report_to_dict
@@ -231,7 +260,8 @@ class Report:
         return report_to_dict(self)
 
     def write(self, path: str | Path) -> Path:
-        """Write the report in the format that the suffix of ``path`` names: .svg .pdf .png .dot .html .json .sarif .md .txt.
+        """Write the report in the format that the suffix of ``path`` names: .svg .pdf .png .dot .html .json .sarif .md .txt; or its graph alone, for
+        other viewers: .graphml .gexf, and .graph.json (or the name graph.json) for Model Explorer.
 
         An existing file is replaced only when the new one is whole. Raises `tapetrace.TapetraceError` for an unknown suffix, a path that
         cannot be written, or a picture without a layout engine.

@@ -214,6 +214,15 @@ class TraceError:
 
 
 @dataclass(frozen=True, slots=True)
+class Replica:
+    """One of the replicas that one ``strategy.run`` of ``tf.distribute`` runs: ``run`` numbers the runs, ``number`` the ``total`` replicas from 0."""
+
+    run: int
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class GradientCall:
     """One call of ``tape.gradient`` / ``jacobian`` / ``batch_jacobian`` / ``tf.gradients`` seen while the step ran.
 
@@ -237,6 +246,8 @@ class GradientCall:
     tape_reused: bool = False
     unconnected_zero: bool = False
     made: bool = True
+    replica: Replica | None = None
+    """The replica that made the call, None outside ``tf.distribute``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,15 @@ def render_text(report: Report, *, color: bool = False, width: int | None = None
     blocks += call_lines(report, layout)
     blocks += step_lines(report, layout)
     lines = [line for block in blocks if block for line in [*block, Text()]]
-    return _print(lines[:-1], color, ascii)
+    return print_lines(lines[:-1], color, ascii)
 
 
-def _print(lines: list[Text], color: bool, ascii: bool) -> str:
+def print_lines(lines: list[Text], color: bool, ascii: bool) -> str:
+    """The lines as text, one a line, in terminal colours or without, in ASCII alone if asked for."""
     out = io.StringIO()
     console = Console(
         file=out, width=1_000_000, force_terminal=color, no_color=not color, color_system="standard" if color else None, markup=False, emoji=False,
-        highlight=False, legacy_windows=False,
+        highlight=False, legacy_windows=False, force_jupyter=False,
     )  # fmt: skip
     for line in lines:
         line.rstrip()
