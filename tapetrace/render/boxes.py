@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 from tapetrace.model.graph import GraphNode, Role, Status
 from tapetrace.model.locations import Location
@@ -30,6 +31,12 @@ class BoxWriter:
             self.results.setdefault(s.label, s)
             self.results.setdefault(s.name, s)
 
+    def within(self, panel: Panel, detail: str) -> BoxWriter:
+        """A writer for the units of a part of the panel."""
+        inner = copy(self)
+        inner.panel, inner.detail = panel, detail
+        return inner
+
     def node(self, position: int, unit: Unit, group: str | None, inside: str) -> SceneNode:
         """The box of one unit; ``inside`` is the scope of the group around it, which the box need not repeat."""
         members = [self.panel.nodes[m] for m in unit.members]
@@ -48,6 +55,7 @@ class BoxWriter:
         return SceneNode(
             key, kind, unit.status, heading, code, captions.place(location) if ops else "", footnote,
             self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group, members=names,
+            at=location.key if location else None,
         )  # fmt: skip
 
     def edges(self, partition: Partition) -> list[SceneEdge]:
@@ -114,7 +122,7 @@ class BoxWriter:
             key, Kind.BREAK, Status.BREAK, _cause_heading(causes, len(numbers)), location.code if location and self.source else "",
             captions.place(location), captions.lines_of([" · ".join(words), blocked]),
             captions.lines_of([self._tooltip(location, ops, sources), remedy]), numbers, causes, unit.is_target, len(ops), len(sources), group,
-            tuple(n.name for n in members),
+            tuple(n.name for n in members), location.key if location else None,
         )  # fmt: skip
 
     def _tooltip(self, location: Location | None, ops: Sequence[GraphNode], sources: Sequence[GraphNode]) -> str:
@@ -152,9 +160,9 @@ def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool
             footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c)])
             tooltip = captions.lines_of([f"{shown_path(c.location.file)}:{c.location.line}" if c.location else "", c.remedy])
             place = captions.place(c.location)
-            boxes.append(
-                SceneNode(f"cause_{c.number}", Kind.BREAK, Status.BREAK, c.cause.value, code, place, footnote, tooltip, (c.number,), (c.cause,))
-            )
+            at, numbers, causes = c.location.key if c.location else None, (c.number,), (c.cause,)
+            key = f"cause_{c.number}"
+            boxes.append(SceneNode(key, Kind.BREAK, Status.BREAK, c.cause.value, code, place, footnote, tooltip, numbers, causes, at=at))
     return boxes
 
 

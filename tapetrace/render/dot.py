@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -38,9 +39,9 @@ LOOKS = {
 }
 
 
-def scene_to_dot(scene: Scene, *, titled: bool = True) -> str:
+def scene_to_dot(scene: Scene, *, titled: bool = True, link: Callable[[SceneNode], str] | None = None) -> str:
     """The DOT text of a scene. Data flows from top to bottom; the same scene always gives the same text. ``titled=False`` leaves out title, notes
-    and legend."""
+    and legend; ``link`` gives the address that a box leads to, empty for none."""
     graph = pydot.Dot("tapetrace", graph_type="digraph")
     graph.set_graph_defaults(**_attributes(
         label=_title(scene) if titled else "", labelloc="t", labeljust="l", fontname=SANS, rankdir="TB", nodesep="0.3", ranksep="0.4", pad="0.25",
@@ -52,7 +53,7 @@ def scene_to_dot(scene: Scene, *, titled: bool = True) -> str:
     clusters: dict[str, Any] = {group.key: _cluster(group) for group in scene.groups}
     holders: dict[str | None, Any] = {None: graph} | clusters
     for node in scene.nodes:
-        holders[node.group].add_node(pydot.Node(node.key, **_node(node)))
+        holders[node.group].add_node(pydot.Node(node.key, **_node(node), **_attributes(URL=escape(link(node)) if link else "")))
     for group in reversed(scene.groups):
         holders[group.parent].add_subgraph(clusters[group.key])
     sources = {n.key for n in scene.nodes if n.kind is Kind.SOURCES}

@@ -59,7 +59,8 @@ def _notes(
 ) -> tuple[str, ...]:
     notes: list[str] = []
     if not graph.nodes:
-        notes.append(f"nothing to draw: {report.error.type}: {captions.clip(report.error.message, 100)}" if report.error else "nothing to draw")
+        why = f": {report.error.type}: {captions.clip(report.error.message, 100)}" if report.error else ""
+        notes.append("no source leads anywhere, so there are no ops to draw" if report.root_causes and not why else f"nothing to draw{why}")
     first, last = sum(len(f.units) for f, _ in folded), sum(len(p.units) for _, p in folded)
     if last < first:
         what = {"line": "boxes of a line or a layer's variables", "ops": "ops and sources", "layers": "layers"}[detail]

@@ -29,7 +29,7 @@ class Panel:
     def new(cls, graph: ReportGraph, call: int | None, causes: Sequence[RootCause] = ()) -> Panel:
         found = {n.name: n for n in graph.nodes if call is None or call in n.calls}
         edges = [e for e in graph.edges if e.tail in found and e.head in found]
-        found = _with_breaks(found, edges, causes)
+        found = _with_breaks(found, edges, [c for c in causes if call is None or c.call == call])
         for name in _side_paths(found, edges):
             del found[name]
         nodes = tuple(found.values())
@@ -47,8 +47,12 @@ def _with_breaks(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge], causes
     """
     stretches = [c for c in causes if c.cause in _WHOLE_STRETCHES and c.location is not None]
     shut: dict[str, Cause] = {e.head: e.cause for e in edges if e.status is Status.BREAK and e.cause in _WHOLE_STRETCHES} if stretches else {}
+    unread = {label: c for c in causes if not c.ops for label in c.blocks}
+    tails = {e.tail for e in edges}
     drawn: dict[str, GraphNode] = {}
     for name, n in nodes.items():
+        if n.role is Role.SOURCE and not n.number and name not in tails and n.label in unread:
+            n = replace(n, cause=unread[n.label].cause, number=unread[n.label].number)
         if n.number and n.status is not Status.BREAK:
             n = replace(n, status=Status.BREAK)
         elif n.status is not Status.BREAK and name in shut and n.role is Role.OP:

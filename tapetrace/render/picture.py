@@ -12,6 +12,8 @@ from tapetrace.render.engines import TIME_LIMIT, LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
 from tapetrace.render.folding import BUDGET, fold
 from tapetrace.render.scene import Scene
+from tapetrace.render.source_links import Link, links_from
+from tapetrace.render.svg_finish import finish_svg
 from tapetrace.render.units import Details
 
 picture_formats = frozenset({".svg", ".pdf", ".png", ".dot"})
@@ -37,17 +39,25 @@ def write_picture(report: Report, path: Path, *, detail: str = "line", source: b
         write_atomic(path, scene_to_dot(scene).encode("utf-8"))
         return path
     try:
-        _, picture = draw(report, scene, suffix[1:], detail=detail, source=source, time_limit=time_limit)
+        drawn, picture = draw(report, scene, suffix[1:], detail=detail, source=source, time_limit=time_limit, link=links_from(path))
     except OutputError as error:
         beside = path.with_suffix(".dot")
         write_atomic(beside, scene_to_dot(scene).encode("utf-8"))
         raise OutputError(f"{str(path)!r} was not drawn, its graph is in {str(beside)!r}: {error}") from error
-    write_atomic(path, picture)
+    write_atomic(path, finish_svg(picture, drawn) if suffix == ".svg" else picture)
     return path
 
 
 def draw(
-    report: Report, scene: Scene, form: str, *, detail: str = "line", source: bool = True, titled: bool = True, time_limit: float = TIME_LIMIT
+    report: Report,
+    scene: Scene,
+    form: str,
+    *,
+    detail: str = "line",
+    source: bool = True,
+    titled: bool = True,
+    time_limit: float = TIME_LIMIT,
+    link: Link | None = None,
 ) -> tuple[Scene, bytes]:
     """A scene of the report laid out by the engine, folded further as long as the layout takes too long, with the scene that was drawn at last.
 
@@ -55,7 +65,7 @@ def draw(
     """
     for further in (*_BUDGETS[1:], None):
         try:
-            return scene, lay_out(scene_to_dot(scene, titled=titled), form, time_limit=time_limit)
+            return scene, lay_out(scene_to_dot(scene, titled=titled, link=link), form, time_limit=time_limit)
         except LayoutTimeout:
             if further is None:
                 break

@@ -57,6 +57,8 @@ class SceneNode:
     """Key of the innermost group around it."""
     members: tuple[str, ...] = ()
     """Names of the nodes of the report's graph that the box stands for."""
+    at: tuple[str, int] | None = None
+    """File and line, where the box stands for one."""
 
 
 @dataclass(frozen=True, slots=True)
