@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ def check(
     frozen: Sequence[str] = (),
     perturb: bool = False,
     compare_modes: bool = False,
+    loss: str | int | None = None,
+    variables: Sequence[str] = (),
+    signature: str = "",
     **kwargs: Any,
 ) -> Report:
     """Does a real gradient reach every source of every gradient call that ``step`` makes, and if not, which line cuts it?
@@ -45,6 +48,10 @@ def check(
     ``frozen`` are patterns of paths (``"critic/*"``) that should get no gradient: one that gets some is in ``report.unexpected`` and the report is
     not ``ok``, one that gets none is as it should be.
 
+    ``step`` may also be finished: a ``ConcreteFunction``, or the name of a SavedModel's folder, a GraphDef's file or a ``.keras`` file. There, and
+    for a step that makes no gradient call, ``loss`` names an output (or its index, or a tensor) and ``variables`` are patterns of paths, or names
+    of inputs and tensors, that stand for all trainable variables. ``signature`` chooses a function of a SavedModel.
+
     Raises `tapetrace.TapetraceError` when there is no answer: the target cannot be found, the arguments do not fit, the step makes no gradient
     call and returns no loss, TensorFlow is missing or too old.
 
@@ -54,7 +61,8 @@ def check(
     """
     if mode not in MODES:
         raise UsageError(f"mode={mode!r} is not one of {', '.join(map(repr, MODES))}.")
-    if isinstance(step, str):
+    if isinstance(step, (str, Path)):
+        step = str(step)
         from tapetrace.capture.history import watching_imports
         from tapetrace.targets import load_target
 
@@ -65,15 +73,20 @@ def check(
 
     require_tensorflow()
     from tapetrace.analysis.frozen import apply_frozen
+    from tapetrace.capture.finished_choice import Asked
     from tapetrace.capture.observer import observer
     from tapetrace.capture.steps import prepare
-    from tapetrace.checking import check_auto, check_eager, check_graph
+    from tapetrace.checking import check_auto, check_eager, check_finished, check_graph, note_missing_history
     from tapetrace.experiments import compare_modes as compared
     from tapetrace.experiments import perturb as perturbed
 
     with observer.paused():  # a `watch` around this must not take the step for the user's training
-        prepared = prepare(step, args, kwargs, specs=specs, target=target)
-        if mode == "eager":
+        asked = Asked(loss, tuple([variables] if isinstance(variables, str) else variables))
+        prepared = prepare(step, args, kwargs, specs=specs, target=target, asked=asked, signature=signature)
+        if prepared.finished is not None:
+            running = {"mode='eager'": mode == "eager", "numeric": numeric, "perturb": perturb, "compare_modes": compare_modes}
+            report = check_finished(prepared, verify, running)
+        elif mode == "eager":
             report = check_eager(prepared, numeric=numeric)
         else:
             report = (check_graph if mode == "graph" else check_auto)(prepared, verify or numeric or compare_modes, numeric)
@@ -81,6 +94,7 @@ def check(
             report = compared(report, prepared)
         if perturb:
             report = perturbed(report, prepared)
+        report = note_missing_history(report)
     return apply_frozen(report, _patterns(frozen))
 
 
@@ -115,12 +129,20 @@ def assert_connected(step: Callable[..., Any] | str | Any, *args: Any, **kwargs:
     return report
 
 
+_LARGEST = 500_000_000
+"""Bytes of a report that are read: that of EfficientNetB7 has some millions."""
+
+
 def load(path: str | Path) -> Report:
     """A report that was written as JSON. Raises `tapetrace.TapetraceError` when ``path`` cannot be read or is no report."""
     from tapetrace.model.encoding import report_from_json
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ReportError(f"{path} is larger than {_LARGEST // 10**6} MB, no report is: give one that `tapetrace check -o report.json` wrote.")
+        text = data.decode("utf-8")
     except OSError as error:
         raise ReportError(f"{path} cannot be read ({error.strerror}): give a file that `tapetrace check -o report.json` wrote.") from error
     except UnicodeDecodeError as error:
@@ -131,13 +153,17 @@ def load(path: str | Path) -> Report:
 def write_report(report: Report, path: Path, *, detail: str = "line", source: bool = True) -> Path:
     """Write a report in the format that the suffix of ``path`` names; an existing file is replaced only when the new one is whole.
 
-    ``detail`` is what one box of a picture stands for: ``line``, ``ops`` or ``layers``. ``source=False`` leaves lines of code out.
+    ``.graphml``, ``.gexf`` and ``.graph.json`` hold the graph alone (`tapetrace.render.graph_files`). ``detail`` is what one box of a picture stands
+    for: ``line``, ``ops`` or ``layers``. ``source=False`` leaves lines of code out.
     Raises `tapetrace.TapetraceError` for an unknown suffix, a path that cannot be written, or a picture without a layout engine.
     """
     from tapetrace.render.files import write_atomic
+    from tapetrace.render.graph_files import graph_suffixes, is_graph_file, write_graph
     from tapetrace.render.picture import picture_formats, write_picture
 
     suffix = path.suffix.lower()
+    if is_graph_file(path):
+        return write_graph(report, path, source=source)
     if suffix in picture_formats:
         return write_picture(report, path, detail=detail, source=source)
     if suffix == ".html":
@@ -145,7 +171,7 @@ def write_report(report: Report, path: Path, *, detail: str = "line", source: bo
 
         return write_html(report, path, detail=detail, source=source)
     if suffix not in _TEXT_FORMATS:
-        known = " ".join((*sorted(picture_formats), ".html", *_TEXT_FORMATS))
+        known = " ".join((*sorted(picture_formats), ".html", *_TEXT_FORMATS, *graph_suffixes))
         raise OutputError(f"The suffix of {str(path)!r} names no format: end it in one of {known}.")
     write_atomic(path, render_text(report, _TEXT_FORMATS[suffix], source=source).encode())
     return path
@@ -177,6 +203,13 @@ def render_text(report: Report, format: str = "text", *, color: bool = False, wi
 
         return render_github(report, source=source)
     raise UsageError(f"format={format!r} is not one of text, json, sarif, markdown, github.")
+
+
+def notebook_bundle(report: Report, include: Collection[str] | None = None, exclude: Collection[str] | None = None) -> dict[str, str]:
+    """What a notebook shows of the report, by MIME type; never raises."""
+    from tapetrace.render.notebook import mimebundle
+
+    return mimebundle(report, include, exclude)
 
 
 def explain(cause: str) -> str:

@@ -12,6 +12,7 @@ from tapetrace.analysis.replicas import merge_replicas
 from tapetrace.errors import TapetraceError, TraceFailed, UsageError
 from tapetrace.model.report import Report
 from tapetrace.model.trace import Trace
+from tapetrace.model.words import Cause
 
 if TYPE_CHECKING:
     from tapetrace.capture.eager_numbers import EagerExperiment
@@ -122,6 +123,20 @@ def _run_instead(prepared: Prepared, why: str, failure: TraceFailed | None, nume
         if failure is not None:
             raise failure from None
         raise
+
+
+def note_missing_history(report: Report) -> Report:
+    """The report, with a note when it names captured values as suspects and nobody saw from what they were computed."""
+    from tapetrace.capture.history import current_history
+
+    causes = {b.cause for c in report.calls for s in c.sources for b in s.breaks}
+    if current_history() is not None or Cause.NEVER_READ not in causes or all(s.type != "Captured" for s in report.blind_spots):
+        return report
+    note = (
+        "The module of the step was imported before tapetrace could watch: `tapetrace check FILE:FUNCTION` watches the import, "
+        "and then names the variables and the line that a captured value was computed from."
+    )
+    return replace(report, notes=(*report.notes, note))
 
 
 def _may_go_on_eagerly(trace: Trace) -> bool:

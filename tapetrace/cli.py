@@ -18,9 +18,21 @@ from tapetrace import __version__
 from tapetrace.answering import BROKEN, NO_ANSWER, OK, answering, give_up
 from tapetrace.asking import check_before_tracing, one_mode, trace
 from tapetrace.config import Mode, Settings, is_true, resolve
-from tapetrace.destinations import check_destinations
+from tapetrace.destinations import check_destinations, companions
+from tapetrace.diffing import diff
 from tapetrace.errors import TapetraceError
-from tapetrace.options import ColorOption, Debug, DetailOption, FormatOption, FrozenPatterns, Outputs, SourceOption
+from tapetrace.options import (
+    ColorOption,
+    Debug,
+    DetailOption,
+    FormatOption,
+    FrozenPatterns,
+    LossName,
+    Outputs,
+    Signature,
+    SourceOption,
+    VariableNames,
+)
 from tapetrace.streams import color_wanted, complain, output_to_stderr, progress, put, terminal_width
 
 if TYPE_CHECKING:
@@ -51,7 +63,7 @@ def _options(
 
 @app.command()
 def check(
-    target: Annotated[str, typer.Argument(help="The step: pkg.train:train_step, path/train.py:train_step, or a compiled Keras model.")],
+    target: Annotated[str, typer.Argument(help="The step: pkg.train:train_step, path/train.py:train_step, a compiled Keras model, a saved graph.")],
     spec: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Option(metavar="SPEC", help="An argument without values, in quotes: 'float32[8,28,28,1]', 'training=bool'; one for each argument."),
@@ -75,6 +87,9 @@ def check(
     perturb: Annotated[bool, typer.Option("--perturb", help="Also run the step with each dead variable changed: does the loss move?")] = False,
     compare_modes: Annotated[bool, typer.Option("--compare-modes", help="Also run the step in the other mode: do the two differ?")] = False,
     frozen: FrozenPatterns = None,
+    loss: LossName = None,
+    variables: VariableNames = None,
+    signature: Signature = None,
     detail: DetailOption = None,
     source: SourceOption = None,
     color: ColorOption = None,
@@ -97,7 +112,9 @@ def check(
         specs = spec or []
         check_before_tracing(settings, specs, args, files)
         with progress(f"tracing {target}"), output_to_stderr():
-            report = trace(target, specs, args, settings, {"frozen": frozen or [], "perturb": perturb, "compare_modes": compare_modes})
+            asked: dict[str, object] = {"frozen": frozen, "perturb": perturb, "compare_modes": compare_modes}
+            asked |= {"loss": loss, "variables": variables, "signature": signature}
+            report = trace(target, specs, args, settings, asked)
             _write(report, files, folder, settings)
         _print(report, settings)
         raise typer.Exit(_exit_code(report))
@@ -156,6 +173,9 @@ def render(
             _print(loaded, settings)
 
 
+app.command()(diff)
+
+
 @app.command()
 def explain(
     cause: Annotated[str, typer.Argument(metavar="CAUSE", help="A cause as reports name it, such as outside_tape.")], debug: Debug = False
@@ -210,6 +230,8 @@ def _write(report: Report, files: list[Path], folder: Path, settings: Settings) 
     for file in files:
         api.write_report(report, folder / file, detail=settings.detail.value, source=settings.source)
         complain(f"wrote {file}")
+        for beside in companions(file):
+            complain(f"wrote {beside}")
 
 
 def _print(report: Report, settings: Settings) -> None:

@@ -10,7 +10,13 @@ from tapetrace.config import Color, Detail, Format
 
 Outputs = Annotated[
     Optional[list[Path]],  # noqa: UP045
-    typer.Option("--output", "-o", metavar="FILE", help="Also write the report: .svg .pdf .png .dot .html .json .sarif .md .txt; may be repeated."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Also write the report: .svg .pdf .png .dot .html .json .sarif .md .txt, or its graph: .graphml .gexf, graph.json or .graph.json for "
+        "Model Explorer; may be repeated.",
+    ),
 ]
 FormatOption = Annotated[Optional[Format], typer.Option(help="What is printed.", show_default="text")]  # noqa: UP045
 DetailOption = Annotated[Optional[Detail], typer.Option(help="What one box of a picture stands for.", show_default="line")]  # noqa: UP045
@@ -21,3 +27,12 @@ FrozenPatterns = Annotated[
     typer.Option("--frozen", metavar="PATTERN", help="Variables that should get no gradient, such as 'critic/*'; may be repeated."),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the Python traceback of an error.")]
+LossName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--loss", metavar="NAME", help="The loss, where no gradient call says: an output, its number, or a tensor of a finished graph."),
+]
+VariableNames = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--variables", metavar="NAME", help="What is asked for instead of all trainable variables, such as 'enc/*'; may be repeated."),
+]
+Signature = Annotated[Optional[str], typer.Option("--signature", metavar="NAME", help="The function of a SavedModel.")]  # noqa: UP045

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tapetrace.capture.finished_files import stored_graph
 from tapetrace.errors import TargetError, UsageError
 from tapetrace.importing import import_file, import_name, user_code
 
@@ -48,11 +49,14 @@ class Target:
 
 
 def load_target(text: str) -> Target:
-    """The function, ``tf.function`` or Keras model that ``text`` names, its module imported.
+    """The function, ``tf.function`` or Keras model that ``text`` names, its module imported; for a file of a graph a `StoredGraph`.
 
     The current directory is importable as with ``python -m``; for a file its own folder is, as when it is run. Raises `UsageError` when ``text``
     cannot be understood and `TargetError` when there is no such thing or importing it fails.
     """
+    stored = stored_graph(text)
+    if stored is not None:
+        return Target(text, "", str(stored.path), "", stored)
     target = _load(text, "target")
     if not callable(target.value) or isinstance(target.value, type):
         functions = _functions_of(sys.modules.get(target.module_name))

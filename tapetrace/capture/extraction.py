@@ -186,8 +186,11 @@ class Extraction:
         inputs = tuple((places[draft.position[name]], j) for name, j in drafted.inputs)
         outputs = tuple(spec_of(t) for t in op.outputs[: drafted.output_count])
         name, op_type, gates, hidden = op.name, op.type, None, None
-        if op_type == "Placeholder" or name in externals:
-            name, op_type = self._placeholder(op, externals.get(name), used)
+        external = externals.get(name)
+        if external is None and not inputs and outputs and self.names.of_handle(op.outputs[0]) is not None:
+            external = op.outputs[0]  # a variable that is an op of the graph
+        if op_type == "Placeholder" or external is not None:
+            name, op_type = self._placeholder(op, external, used)
         if drafted.call is not None:
             for body in drafted.call.bodies:
                 self._add_function(body)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tapetrace.capture.origins import Origin, Origins
 from tapetrace.model.locations import Frame, Location
@@ -30,11 +30,16 @@ class StackFrame(Protocol):
     def name(self) -> str: ...
 
 
+StackOf = Callable[[Any], Sequence[RawFrame]]
+"""For an op, the stack that made it, innermost frame last; empty when it is not known."""
+
 Frames = Iterable[RawFrame] | Iterable[StackFrame]
 """A stack, innermost frame last."""
 
 _CAPTURE = str(Path(__file__).parent)
 _AUTOGRAPH_PREFIX = "tf__"
+_TOP = 8
+"""So many frames below the first of a thread is the one that runs a replica."""
 
 
 def raw_frames(frames: Frames) -> tuple[RawFrame, ...]:
@@ -57,9 +62,16 @@ class Locator:
 
     def __init__(self, user_roots: Iterable[str | Path] = ()) -> None:
         self._origins = Origins(user_roots)
+        self._generated: dict[tuple[str, int], RawFrame] = {}
+        self._runs: set[tuple[RawFrame, ...]] = set()
         self._frames: dict[RawFrame, Frame] = {}
         self._stacks: dict[tuple[RawFrame, ...], Location | None] = {}
         self._in_function: dict[tuple[tuple[RawFrame, ...], str, str], Location | None] = {}
+
+    def learn(self, run: Sequence[RawFrame], generated: Mapping[tuple[str, int], RawFrame]) -> None:
+        """What the stacks in the threads of replicas lack: the stack of the ``strategy.run`` that started them, and where generated lines came from."""
+        self._runs.add(tuple(run[: 1 + max((i for i, f in enumerate(run) if _runs_replicas(f)), default=-1)]))
+        self._generated.update(generated)
 
     def locate(self, frames: Frames) -> Location | None:
         """The innermost user frame, those it was called from, and the library frame that it led to; None if no frame is the user's."""
@@ -115,6 +127,10 @@ class Locator:
         Under ``watch()`` there is no such frame around the step; the only ones are wrappers in ``capture`` that the user's own code called.
         """
         origin = self._origins.origin
+        if len(self._runs) == 1 and any(map(_runs_replicas, stack[:_TOP])):  # of several it is not known which
+            stack = [*next(iter(self._runs)), *stack]
+        if self._generated:
+            stack = [self._generated.get(frame[:2], frame) for frame in stack]
         for i, frame in enumerate(stack):
             if origin(frame[0]) is Origin.TAPETRACE:
                 inside = stack[i + 1 :]
@@ -160,6 +176,10 @@ class Locator:
             return None
         raw = (error.filename, error.lineno, "<module>")
         return Location(self._frame(raw)) if self._is_user(raw) else None
+
+
+def _runs_replicas(frame: RawFrame) -> bool:
+    return frame[0].endswith("mirrored_run.py")
 
 
 def _original_name(function: str) -> str:

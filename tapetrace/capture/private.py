@@ -73,7 +73,7 @@ def copy_operation(graph: Any, operation: Any, inputs: list[Any], attributes: di
         operation.type,
         inputs,
         dtypes=[t.dtype for t in operation.outputs],
-        input_types=[t.dtype for t in operation.inputs],
+        input_types=[t.dtype.base_dtype for t in operation.inputs],  # a variable of TensorFlow 1 is read as a reference
         attrs=attributes,
         op_def=operation.op_def,
         compute_device=False,
@@ -97,8 +97,12 @@ python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
 
 
 mirrored_run = _find("tensorflow.python.distribute.mirrored_run")
-"""How mirrored strategies run replicas: ``_call_for_each_replica`` starts a ``_MirroredReplicaThread`` for each, whose ``_MirroredReplicaContext`` has
+"""How mirrored strategies run replicas: ``_call_for_each_replica`` starts a ``_MirroredReplicaThread`` for each. Its ``_MirroredReplicaContext`` has
 the ``_merge_call`` in which they wait for each other."""
+
+
+DefaultStrategy = _find("tensorflow.python.distribute.distribute_lib", "_DefaultDistributionStrategy")
+"""The class of the strategy that is in force where the user chose none."""
 
 
 def generated_lines() -> dict[tuple[str, int], tuple[str, int, str]]:
@@ -121,6 +125,9 @@ op_definitions = _find("tensorflow.python.framework.op_def_registry")
 
 BaseResourceVariable = _find("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable")
 """What every ``tf.Variable`` of TensorFlow 2 is, made in whichever way."""
+
+UnreadVariable = _find("tensorflow.python.ops.resource_variable_ops", "_UnreadVariable")
+"""What ``assign`` hands back: another object for a variable that was made before."""
 
 ResourceVariable = _find("tensorflow.python.ops.resource_variable_ops", "ResourceVariable")
 """A variable that has its first value when its ``__init__`` ends; that of the class above ends before."""
@@ -228,9 +235,11 @@ ConcreteFunction = _find("tensorflow.python.eager.polymorphic_function.concrete_
 
 def owner_of(function: Any) -> Any:
     """The object whose method ``function`` is, None for a plain function. TensorFlow wraps the owner of a method that is a ``tf.function``."""
-    method = getattr(getattr(function, "python_function", function), "__wrapped__", function)
-    owner = getattr(method, "__self__", None)
-    return getattr(owner, "target", owner)
+    for method in (function, getattr(function, "__wrapped__", None), getattr(function, "python_function", None)):
+        owner = getattr(method, "__self__", None)
+        if owner is not None:
+            return getattr(owner, "target", owner)
+    return None
 
 
 trace_callbacks: list[Any] = getattr(_find("tensorflow.python.eager.polymorphic_function.transform"), "CONCRETE_FUNCTION_CALLBACKS", [])

@@ -26,6 +26,13 @@ BODY_OPS = frozenset(_CALLS) | _CASES
 """Op types that run function bodies."""
 
 
+def called_functions(op: Any) -> list[str]:
+    """Names of the functions that an op runs."""
+    if op.type in _CASES:
+        return [f.name for f in op.get_attr("branches")]
+    return [op.get_attr(a).name for a in _CALLS[op.type][1]] if op.type in _CALLS else []
+
+
 @dataclass(frozen=True, slots=True)
 class DraftOp:
     """One op: the TensorFlow operation, the tensors it read, how many outputs it had, and the bodies it called."""

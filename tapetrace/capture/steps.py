@@ -14,6 +14,12 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
+from tapetrace.capture.finished import Finished, is_finished
+from tapetrace.capture.finished_choice import NOTHING_NAMED, Asked
+from tapetrace.capture.finished_files import StoredGraph
+from tapetrace.capture.finished_saved_model import is_loaded
+from tapetrace.capture.finished_targets import finished_target, stored_model
+from tapetrace.capture.finished_trace import trace_finished
 from tapetrace.capture.generated import fill_in, has_specs
 from tapetrace.capture.history import current_history
 from tapetrace.capture.keras_models import is_keras_model, model_step
@@ -26,7 +32,10 @@ from tapetrace.specs import Spec, parse_spec
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A step that can be called, and what with. ``model`` is the Keras model that it stands for, if it does; ``notes`` are for the report."""
+    """A step that can be called, and what with. ``model`` is the Keras model that it stands for, if it does; ``notes`` are for the report.
+
+    ``finished`` is the graph in place of a step; ``asked`` are the loss and the variables that the user names, where no gradient call does.
+    """
 
     step: Callable[..., Any]
     args: tuple[Any, ...]
@@ -35,6 +44,8 @@ class Prepared:
     locator: Locator
     model: Any = None
     notes: tuple[str, ...] = ()
+    finished: Finished | None = None
+    asked: Asked = NOTHING_NAMED
 
     @property
     def is_generated(self) -> bool:
@@ -47,26 +58,48 @@ class Prepared:
         return self.step, tuple(_as_tensors(args)), dict(_as_tensors(kwargs))
 
 
-def prepare(step: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, specs: Sequence[str] | None, target: str) -> Prepared:
-    """What ``check`` was given: a function, a ``tf.function`` or a compiled Keras model, and its arguments or ``specs`` of them.
+def prepare(
+    step: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    specs: Sequence[str] | None,
+    target: str,
+    asked: Asked = NOTHING_NAMED,
+    signature: str = "",
+) -> Prepared:
+    """What ``check`` was given: a function, a ``tf.function``, a compiled Keras model or a finished graph, and its arguments or ``specs`` of them.
 
-    Raises `UsageError` when the arguments do not fit the step.
+    Raises `UsageError` when the arguments do not fit the step, `TargetError` for a file that cannot be loaded.
     """
     name = target or _name(step)
-    locator = Locator(_user_roots(step))
+    if isinstance(step, StoredGraph):
+        step = stored_model(step) or step
+    locator = Locator([] if is_finished(step) or is_loaded(step) or isinstance(step, StoredGraph) else _user_roots(step))
+    finished = finished_target(step, name, asked, signature)
+    if finished is not None:
+        if specs or args or kwargs:
+            raise UsageError(f"{name} is a finished graph with inputs of its own: give no arguments, neither --spec nor --args.")
+        return Prepared(step, (), {}, name, locator, finished=finished, asked=asked)
+    if signature:
+        raise UsageError(f"{name} is no SavedModel and has no signature {signature!r}: leave --signature out.")
     if specs:
         positional, named = _from_specs(specs)
         args, kwargs = (*args, *positional), {**kwargs, **named}
     if is_keras_model(step):
         train_step, data = model_step(step, args, kwargs)
-        return Prepared(train_step, data, {}, name, locator, step)
+        return Prepared(train_step, data, {}, name, locator, step, asked=asked)
     _check_arguments(step, name, args, kwargs)
-    return Prepared(step, tuple(args), dict(kwargs), name, locator)
+    return Prepared(step, tuple(args), dict(kwargs), name, locator, asked=asked)
 
 
 def trace(prepared: Prepared, verify: bool) -> Trace:
-    """The facts of one trace of the step."""
-    found = trace_step(prepared.step, prepared.args, prepared.kwargs, target=prepared.name, locator=prepared.locator, verify=verify)
+    """The facts of one trace of the step, or of a graph that was finished before."""
+    if prepared.finished is not None:
+        return trace_finished(prepared.finished, prepared.asked, target=prepared.name, locator=prepared.locator, verify=verify)
+    found = trace_step(
+        prepared.step, prepared.args, prepared.kwargs, target=prepared.name, locator=prepared.locator, verify=verify, asked=prepared.asked
+    )
     return with_model(prepared, found)
 
 
@@ -84,6 +117,10 @@ def _as_tensors(values: Any) -> Any:
 
 
 def _name(step: Any) -> str:
+    if is_finished(step):
+        return str(step.graph.name)
+    if is_loaded(step):
+        return "the SavedModel"
     own = getattr(step, "__qualname__", "") or getattr(step, "__name__", "") or getattr(step, "name", "")
     return str(own or type(step).__name__)
 

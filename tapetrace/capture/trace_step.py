@@ -14,26 +14,37 @@ from tapetrace.capture.before import Before
 from tapetrace.capture.description import describe_call, keras_version, name_variables
 from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.final_calls import final_calls
+from tapetrace.capture.finished import finished_function
+from tapetrace.capture.finished_choice import NOTHING_NAMED, Asked, choose_loss, choose_sources, owned_variables
 from tapetrace.capture.garbage import without_collections
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
-from tapetrace.capture.locations import Locator
+from tapetrace.capture.locations import Locator, StackOf
 from tapetrace.capture.numbers import StepExperiment
 from tapetrace.capture.recorder import CallRecord, Recorder
+from tapetrace.capture.replicas import by_replica
 from tapetrace.capture.snapshot import Draft
 from tapetrace.capture.values import is_tensor, tensor_of
 from tapetrace.capture.variables import VariableNames, describe_variable, is_variable, spec_of
-from tapetrace.errors import TraceFailed
+from tapetrace.errors import TraceFailed, UsageError
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.trace import OtherVariable, Tape, Trace, TraceError
 
 
 def trace_step(
-    step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, target: str, locator: Locator, verify: bool = True
+    step: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    target: str,
+    locator: Locator,
+    verify: bool = True,
+    asked: Asked = NOTHING_NAMED,
 ) -> Trace:
     """The facts of one trace of ``step``.
 
-    ``args`` and ``kwargs`` are what the step is called with: tensors, arrays, ``tf.TensorSpec``, or Python values. When the step raises, what was
+    ``args`` and ``kwargs`` are what the step is called with: tensors, arrays, ``tf.TensorSpec``, or Python values. ``asked`` names loss and
+    variables for a step that makes no gradient call; one that does raises `UsageError`. When the step raises, what was
     seen until then is in the Trace, beside the error. Raises `TraceFailed` when there is nothing to judge.
     """
     recorder = Recorder(locator, verify)
@@ -54,10 +65,12 @@ def trace_step(
         raise TraceFailed(f"The step could not be traced: {error.type}{where}{said}") from failure
     notes: tuple[str, ...] = ()
     if not calls:
-        calls = [_implied_call(recorder, outputs, target)]
-        notes = (
-            "The step makes no gradient call: the loss that it returns was taken as target, and every trainable variable that it reads as source.",
-        )
+        calls = _implied_calls(recorder, outputs, target, step, asked)
+        taken = "every trainable variable that it reads or its module owns" if owned_variables(step) else "every trainable variable that it reads"
+        taken = "what was named" if asked.variables else taken
+        notes = (f"The step makes no gradient call: the loss that it returns was taken as target, and {taken} as source.",)
+    elif asked:
+        raise UsageError(f"{target} makes gradient calls itself, which name their loss and variables: leave --loss and --variables out.")
     if error is None and recorder.missing.outside:
         error = recorder.missing.outside[0]
     with without_collections():
@@ -89,24 +102,39 @@ def first_lines(text: str, count: int = 12) -> str:
     return "\n".join(lines[:count])
 
 
-def _implied_call(recorder: Recorder, concrete: Any, target: str) -> CallRecord:
-    """For a step without a gradient call that returns a loss: the gradient of that loss for every trainable variable it reads."""
+def _implied_calls(recorder: Recorder, concrete: Any, target: str, step: Any, asked: Asked) -> list[CallRecord]:
+    """For a step without a gradient call that returns a loss: the gradient of that loss for the trainable variables, replica by replica.
+
+    They are those that the step reads, and those of the module whose method it is.
+    """
     results = [t for t in tf.nest.flatten(concrete.structured_outputs) if tf.is_tensor(t)]
     if recorder.notes:
         raise TraceFailed(f"{target} makes no gradient call but uses {recorder.notes[0]}, let it call tape.gradient.")
-    if len(results) != 1 or not results[0].dtype.is_floating or results[0].shape.rank not in (0, None):
+    if asked.loss is None and (len(results) != 1 or not results[0].dtype.is_floating or results[0].shape.rank not in (0, None)):
         returned = ", ".join(str(spec_of(t)) for t in results) or "no tensor"
         raise TraceFailed(
-            f"{target} makes no gradient call and returns {returned}: let it call tape.gradient, or return a scalar float loss and nothing else."
+            f"{target} makes no gradient call and returns {returned}: let it call tape.gradient, or return a scalar float loss and nothing else, "
+            "or name its loss with --loss."
         )
     graph = concrete.graph
     draft = recorder.snapshots.take(graph)
-    variables = [v for v in graph.variables if v.trainable]
-    return CallRecord(0, "loss", graph, graph, draft.key, len(draft.ops), [graph.outputs[0]], variables, Tape(), None, None, made=False)
+    finished = finished_function(concrete, target, owned_variables(step))
+    losses = [graph.outputs[0]] if asked.loss is None else [o.tensor for o in choose_loss(finished, asked.loss, target)[0]]
+    sources = choose_sources(finished, asked.variables, target) if asked.variables else [v for v in finished.variables if v.trainable]
+    found = by_replica(sources)
+    return [
+        CallRecord(i, "loss", graph, graph, draft.key, len(draft.ops), losses, variables, Tape(), None, None, made=False, replica=replica)
+        for i, (replica, variables) in enumerate(found)
+    ]
 
 
-def describe_trace(recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None) -> Trace:
-    """The facts that a recorder holds of these calls. ``concrete`` is None when the trace did not come to its end."""
+def describe_trace(
+    recorder: Recorder, calls: list[CallRecord], concrete: Any, target: str, error: TraceError | None, stack_of: StackOf | None = None
+) -> Trace:
+    """The facts that a recorder holds of these calls. ``concrete`` is None when the trace did not come to its end.
+
+    ``stack_of`` gives the stack of an op that was made elsewhere.
+    """
     names = VariableNames()
     others = name_variables(calls, names)
     for call in calls:
@@ -132,7 +160,7 @@ def describe_trace(recorder: Recorder, calls: list[CallRecord], concrete: Any, t
         not_applied=_not_applied(calls, concrete),
         error=error,
         notes=recorder.notes,
-        locate=_Locations(recorder.locator, extraction),
+        locate=_Locations(recorder.locator, extraction, stack_of),
     )
 
 
@@ -173,14 +201,18 @@ def _is_used(gradient: Any) -> bool:
 class _Locations:
     """``trace.locate``: reads the stack of an op when its location is asked for."""
 
-    def __init__(self, locator: Locator, extraction: Extraction) -> None:
+    def __init__(self, locator: Locator, extraction: Extraction, stack_of: StackOf | None) -> None:
         self._locator = locator
+        self._stack_of = stack_of
         self._operations = extraction.operations
 
     def __call__(self, body: str, position: int, inside: Frame | None = None) -> Location | None:
         op = self._operations[body][position]
-        if op is None or not op.traceback:
+        if op is None:
+            return None
+        stack = op.traceback or (self._stack_of(op) if self._stack_of is not None else None)
+        if not stack:
             return None
         if inside is None:
-            return self._locator.locate(op.traceback)
-        return self._locator.locate_function(op.traceback, inside.file, inside.function)
+            return self._locator.locate(stack)
+        return self._locator.locate_function(stack, inside.file, inside.function)
