@@ -62,7 +62,8 @@ def _call_result(trace: Trace, connection: Connection, answers: list[Answer]) ->
         t = None if ref is None else connection.flat.tensor(call.body, ref)
         node = None if t is None else connection.flat.nodes[t[0]]
         targets.append(TargetResult(name, node.type if node else "", trace.locate(*node.origin) if node else None))
-    return CallResult(call.kind, call.location, tuple(targets), tuple(_source_result(connection, a) for a in answers), call.error)
+    sources = tuple(_source_result(connection, a) for a in answers)
+    return CallResult(call.kind, call.location, tuple(targets), sources, call.error, replica=call.replica)
 
 
 def _source_result(connection: Connection, answer: Answer) -> SourceResult:
@@ -120,5 +121,6 @@ def _blind_spots(trace: Trace, connections: list[Connection]) -> tuple[BlindSpot
             if at is None:
                 readers = [m for t in touched for m, _ in c.flat.consumers.get(t, ())]
                 at = trace.locate(*c.flat.nodes[min(readers)].origin) if readers else None
-            found[node.origin] = BlindSpot(node.name, node.type, at)
+            spec = node.outputs[touched[0][1]]
+            found[node.origin] = BlindSpot(node.name, node.type, at, spec.dtype, spec.shape)
     return tuple(found.values())

@@ -56,6 +56,8 @@ class EagerExtraction:
 
     def _name(self, position: int, op: EagerOp, used: dict[str, int]) -> tuple[str, str]:
         name, kind = op.type, op.type
+        if op.type == "Captured" and op.leaf is not None and op.leaf() is None:
+            name = kind = "Const"  # it lived no longer than the op that read it, which made it of a Python number
         if op.handle is not None:
             variable = self._names.of_handle(op.handle)
             name, kind = ("resource", "Resource") if variable is None else (describe_variable(variable).path, "Variable")

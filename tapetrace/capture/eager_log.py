@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from tapetrace.capture.backward_probe import ask_backward
 from tapetrace.capture.constants import Constants
 from tapetrace.capture.digests import digest_of
 from tapetrace.capture.patches import Patches
-from tapetrace.capture.replicas import is_led_by
+from tapetrace.capture.replicas import is_led_by, leader
 from tapetrace.capture.variables import spec_of
 from tapetrace.capture.visible_reads import make_reads_visible
 from tapetrace.model.trace import Ref, TensorSpec
@@ -67,7 +66,7 @@ class EagerLog:
         self.kept: dict[Ref, Any] = {}
         self._given: dict[int, list[Any]] | None = None
         self._constants = Constants()
-        self._thread = threading.get_ident()
+        self._thread = leader()
         self._numpy: Callable[[Any], Any] = private.EagerTensorBase.numpy
 
     @contextmanager
@@ -131,9 +130,10 @@ class EagerLog:
             self.ops.append(EagerOp("Resource", (), (spec_of(tensor),), handle=tensor))
             self._handles[id(tensor)] = (position, 0)
             return (position, 0)
-        kind = "Argument" if id(tensor) in self.arguments else "Captured"
-        digest = self.digest(tensor) if kind == "Captured" and tensor.dtype != tf.variant else b""
-        stack = self._constants.made_at(tensor) or private.tf_stack.extract_stack()
+        made_at = self._constants.made_at(tensor)
+        kind = "Argument" if id(tensor) in self.arguments else "Captured" if made_at is None else "Const"
+        digest = self.digest(tensor) if kind != "Argument" and tensor.dtype != tf.variant else b""
+        stack = made_at or private.tf_stack.extract_stack()
         self.ops.append(EagerOp(kind, (), (spec_of(tensor),), stack=stack, leaf=weakref.ref(tensor), digest=digest, made_by_call=self.call))
         self._where[id(tensor)] = (weakref.ref(tensor), (position, 0))
         return (position, 0)
@@ -150,7 +150,8 @@ class EagerLog:
             caller = sys._getframe(1).f_globals.get("__name__", "")
             if not self.is_ours() or not caller.endswith("ops.custom_gradient") or not all(isinstance(t, private.EagerTensorBase) for t in outputs):
                 return original(op_type, outputs, inputs, backward, forward)
-            if not private.should_record(list(inputs)):  # then the function's own ops stay on the tapes
+            # What no tape tracks is seen as the ops of the function; replicas add up their values where nobody looks.
+            if not private.should_record(list(inputs)) and all(self.ref(t) is not None for t in outputs):
                 return original(op_type, outputs, inputs, backward, forward)
             refs = tuple(self.ref_or_leaf(t) for t in inputs)
             # The function's own results come first, so that what they were computed from is seen as a path, though a closed one.

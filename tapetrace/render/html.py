@@ -9,15 +9,17 @@ from string import Template
 from tapetrace.errors import OutputError
 from tapetrace.model.report import Report
 from tapetrace.render.files import write_atomic
+from tapetrace.render.html_levels import levels_json
 from tapetrace.render.html_links import link
 from tapetrace.render.html_markup import element, escape, join, json_for_script
+from tapetrace.render.html_packed import engine, packed
 from tapetrace.render.html_picture import MOST, draw_calls, figure
 from tapetrace.render.html_sources import filters, page_data, source_list
 from tapetrace.render.html_text import answers, header
 from tapetrace.render.units import Details
 from tapetrace.render.visible import shown_target
 
-_SCRIPTS = ("picture.js", "choice.js", "filters.js")
+_SCRIPTS = ("elements.js", "packed.js", "picture.js", "gestures.js", "levels.js", "boxes.js", "layout.js", "choice.js", "groups.js", "filters.js")
 """One scope, in this order."""
 
 
@@ -52,6 +54,7 @@ def render_html(report: Report, *, detail: str = "line", source: bool = True) ->
         sources=source_list(report, links),
         pictures=drawn,
         data=json_for_script(data),
+        packed=join(*(packed(levels_json(p.levels, links, p.call), f"levels-{p.call}") for p in pictures), *([engine()] if pictures else [])),
         script="".join(_part(name) for name in _SCRIPTS),
     )
 

@@ -14,6 +14,7 @@ from tapetrace.render.html_layered import layered_svg
 from tapetrace.render.html_markup import Markup, element, prose
 from tapetrace.render.html_svg import inline_svg
 from tapetrace.render.html_text import headline
+from tapetrace.render.levels import Levels, levels_of
 from tapetrace.render.outline import CallOutline, outline
 from tapetrace.render.picture import draw
 from tapetrace.render.scene import Scene
@@ -24,12 +25,13 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One gradient call drawn. ``notice`` says why the picture is plainer than it could be."""
+    """One gradient call drawn, and what opens inside its boxes. ``notice`` says why the picture is plainer than it could be."""
 
     call: int
     title: str
     scene: Scene
     svg: Markup
+    levels: Levels
     notice: str = ""
 
 
@@ -55,7 +57,7 @@ def _draw_call(report: Report, found: CallOutline, detail: str, source: bool) ->
     except (OutputError, ParseError) as error:
         notice = f"drawn plainly: {error}"
         picture = layered_svg(scene, found.index, label)
-    return Picture(found.index, title, scene, picture, notice)
+    return Picture(found.index, title, scene, picture, levels_of(own, scene, source=source), notice)
 
 
 def _of_call(report: Report, call: int) -> Report:
@@ -74,10 +76,12 @@ def figure(picture: Picture) -> Markup:
         )
         for status in picture.scene.statuses
     ]
-    notes = [element("p", prose(note), class_="note") for note in (*picture.scene.notes, picture.notice) if note]
+    notes = [element("p", prose(note), class_="note") for note in picture.scene.notes]
+    if picture.notice:
+        notes.append(element("p", prose(picture.notice), class_="note plainer"))
     return element(
         "figure",
         element("figcaption", element("h3", picture.title), element("ul", *samples, class_="legend", aria_label="Legend"), *notes),
         element("div", picture.svg, class_="view"),
-        class_="picture", data_call=str(picture.call),
+        class_="picture", data_call=str(picture.call), data_plain=bool(picture.notice),
     )  # fmt: skip

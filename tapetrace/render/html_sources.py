@@ -9,6 +9,8 @@ from typing import Any
 from tapetrace.model.report import Report, SourceResult
 from tapetrace.model.trace import TensorSpec
 from tapetrace.model.words import Returned
+from tapetrace.render.dot import LOOKS
+from tapetrace.render.html_levels import KINDS, STATUSES
 from tapetrace.render.html_links import Links, SourceLink, layers_of_sources
 from tapetrace.render.html_markup import Markup, element
 from tapetrace.render.html_picture import Picture
@@ -85,6 +87,9 @@ def _row(position: int, link: SourceLink, links: Links) -> Markup:
 def page_data(report: Report, links: Links, pictures: tuple[Picture, ...], *, source: bool = True) -> dict[str, Any]:
     """What the script needs: positions of sources and places, keys of boxes. No text in it has been escaped; the script only sets text."""
     return {
+        "kinds": [kind.value for kind in KINDS],
+        "statuses": [status.value for status in STATUSES],
+        "means": {status.value: look.means for status, look in LOOKS.items()},
         "sources": [
             {
                 "call": s.call, "name": visible(s.source.label), "anchor": s.anchor, "verdict": verdict_word(s.source),

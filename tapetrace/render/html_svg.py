@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from tapetrace.render.dot import FAINT, INK, LOOKS, MONO
 from tapetrace.render.html_markup import Markup, element, join, lines
-from tapetrace.render.scene import Scene, SceneNode
+from tapetrace.render.scene import Kind, Scene, SceneNode
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK_TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -50,8 +50,16 @@ def node_group(node: SceneNode, call: int, *shapes: Markup) -> Markup:
     classes = f"node {node.status.value}"
     return element(
         "g", element("title", lines(node.tooltip or node.heading)), *shapes,
-        class_=classes, id=box_id(call, node.key), data_box=node.key, data_numbers=numbers or None, role="img", aria_label=describe(node),
+        class_=classes, id=box_id(call, node.key), data_box=node.key, data_numbers=numbers or None, data_opens=_opens(node), role="img",
+        aria_label=describe(node),
     )  # fmt: skip
+
+
+def _opens(node: SceneNode) -> str | None:
+    """How the script opens the box: by a click, or, where that chooses what is in it, by its knob alone. A box of one op or source does not open."""
+    if len(node.members) < 2:
+        return None
+    return "knob" if node.kind in (Kind.BREAK, Kind.SOURCES) else "click"
 
 
 def edge_group(tail: str, head: str, title: str, *shapes: Markup) -> Markup:
@@ -78,7 +86,7 @@ def _group(group: ElementTree.Element, nodes: dict[str, SceneNode], call: int) -
         tail, _, head = key.partition("->")
         title = next((a.get(_XLINK_TITLE) or "" for a in group.iter(f"{_SVG}a")), "")
         return edge_group(tail, head, title, *shapes)
-    return element("g", *shapes, class_="cluster")
+    return element("g", *shapes, class_="cluster", data_group=key.removeprefix("cluster_"))
 
 
 def _key(group: ElementTree.Element) -> str:

@@ -7,7 +7,7 @@ from tapetrace.model.report import Break, Finding, Report, SourceResult
 from tapetrace.render.excerpts import excerpt
 from tapetrace.render.html_links import Links, PlaceLink
 from tapetrace.render.html_markup import Markup, element, join, prose
-from tapetrace.render.outline import CallOutline, Weight, in_words, never_read, outline
+from tapetrace.render.outline import CallOutline, Weight, in_words, never_read, outline, told_by_tensorflow
 from tapetrace.render.text_layout import place_text
 from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
@@ -37,7 +37,7 @@ def answers(report: Report, links: Links, *, source: bool = True) -> Markup:
     parts.append(_findings("trainable and live, but no call asks for it (not_asked)", report.not_asked, source))
     parts.append(_findings("the gradient was computed, but never handed to an optimizer (not_applied)", report.not_applied, source))
     if never_read(report) and report.blind_spots:
-        spots = [(f"{s.type} {s.name}", s.location) for s in report.blind_spots]
+        spots = [(s.label, s.location) for s in report.blind_spots]
         parts.append(_listed("suspects for what is never read: values of the loss whose origin the graph does not know", spots, False))
     parts.append(_self_check(report))
     parts += [element("p", "note: ", prose(note), class_="note") for note in report.notes]
@@ -108,6 +108,7 @@ def _place(position: int, link: PlaceLink, links: Links, source: bool) -> Markup
     if place.weight is Weight.BROKEN and place.reconnects is not None:
         again = f"reopening it {f'reconnects {place.reconnects}' if place.reconnects else 'alone reconnects none'}"
     rows: list[tuple[str, str]] = [(place.returning, join(*_at(place.reenters, source)))] if place.reenters else []
+    rows += [("op", fold_names(place.op_names))] if place.op_names else []
     rows += [("here", prose(place.detail))] if place.detail else []
     rows.append((f"{does} {len(place.blocks)}", _blocked(link, links)))
     rows += [("", again)] if again else []
@@ -182,10 +183,10 @@ def _listed(head: str, found: list[tuple[str, Location | None]], source: bool, k
 def _self_check(report: Report) -> Markup:
     checked, disagreed = report.agreement.checked, report.agreement.disagreed
     if disagreed:
-        head = f"tapetrace's own fault: {len(disagreed)} of {checked} verdicts disagree with what tape.gradient returned; please report this text"
+        head = f"tapetrace's own fault: {len(disagreed)} of {checked} verdicts disagree with {told_by_tensorflow(report)}; please report this text"
         return element("section", element("h3", head, class_="headline bad"), element("ul", *(element("li", visible_sentence(d)) for d in disagreed)))
     if checked:
-        return element("p", f"verified: {checked} of {checked} verdicts agree with what tape.gradient returned", class_="note")
+        return element("p", f"verified: {checked} of {checked} verdicts agree with {told_by_tensorflow(report)}", class_="note")
     if any(c.sources for c in report.calls):
         return element("p", "not verified: no verdict could be held against what tape.gradient returns", class_="note")
     return Markup("")

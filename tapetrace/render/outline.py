@@ -63,6 +63,11 @@ class Place:
             return ()
         return tuple(dict.fromkeys(type_ for _, type_ in self.ops if type_))
 
+    @property
+    def op_names(self) -> tuple[str, ...]:
+        """The ops by name, where no line of code says which are meant."""
+        return tuple(dict.fromkeys(name for name, _ in self.ops if name)) if self.location is None else ()
+
 
 @dataclass(frozen=True, slots=True)
 class CallOutline:
@@ -89,6 +94,11 @@ class CallOutline:
         kind = self.call.kind
         if kind == "loss":
             return "the loss that the step returns"
+        if kind == "graph":
+            names = [t.name for t in self.call.targets]
+            if names == ["output"]:
+                return "the output of the graph"
+            return f"the output{'s' if len(names) > 1 else ''} {', '.join(names[:2])}{', …' if len(names) > 2 else ''} of the graph"
         code = self.call.location.code if source and self.call.location else ""
         written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code)
         if len(written) == 1:
@@ -118,6 +128,13 @@ def in_words(report: Report, found: Intermittent) -> tuple[str, str]:
     """With which inputs a source is connected, and with which it is not."""
     texts = [c.inputs or f"call {i + 1} of the report" for i, c in enumerate(report.calls)]
     return " or ".join(texts[i] for i in found.connected), " or ".join(texts[i] for i in found.broken)
+
+
+def told_by_tensorflow(report: Report) -> str:
+    """What the verdicts were held against."""
+    if report.calls and all(c.kind == "graph" for c in report.calls):
+        return "what tf.gradients returns for a copy of the graph"
+    return "what tape.gradient returned"
 
 
 def never_read(report: Report) -> bool:

@@ -11,7 +11,7 @@ from tapetrace.model.graph import Status
 from tapetrace.render.panels import Panel
 from tapetrace.render.units import Partition
 
-COMFORTABLE = 40
+COMFORTABLE = 24
 """Boxes that can be taken in at a glance."""
 LONG_RUN = 4
 """The shortest run of boxes without a branch that is worth a fold."""
@@ -22,13 +22,13 @@ SMALLEST_BUDGET = len(Status)
 def fold_to_budget(panel: Panel, partition: Partition, budget: int, detail: str) -> Partition:
     """The gentlest fold with at most ``budget`` units (at least `SMALLEST_BUDGET`).
 
-    Except at the detail ``ops``, healthy stretches are folded as soon as there are more than `COMFORTABLE` units, if that can be done without
+    Stretches are folded as soon as there are more than `COMFORTABLE` units (at the detail ``ops``, more than ``budget``), if that can be done without
     touching what is near a break.
     """
     units = len(partition.units)
     if units <= budget and (units <= COMFORTABLE or detail == "ops"):
         return partition
-    wanted = budget if detail == "ops" else min(budget, COMFORTABLE)
+    wanted = min(budget, COMFORTABLE)
     gentle = [partition]
     for folded in _gentle_folds(partition, wanted):
         gentle.append(folded)

@@ -106,6 +106,8 @@ def _where(place: Place, layout: Layout) -> list[Text]:
     if location and location.function:
         line.append(f"  in {visible(location.function)}", FAINT)
     lines = [line, *layout.code(location)]
+    if place.op_names:
+        lines += layout.labelled("op", fold_names(place.op_names), FAINT)
     if location and location.called_from:
         caller = location.called_from[0]
         lines += layout.labelled("from", f"{place_text(caller)} in {visible(caller.function)}", FAINT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from tapetrace.model.report import BlindSpot, Finding, Report
-from tapetrace.render.outline import in_words, never_read
+from tapetrace.render.outline import in_words, never_read, told_by_tensorflow
 from tapetrace.render.text_layout import BAD, FAINT, MAYBE, NAME, Layout, place_text
 from tapetrace.render.visible import shown_target, visible, visible_sentence
 
@@ -34,7 +34,7 @@ def step_lines(report: Report, layout: Layout) -> list[list[Text]]:
     blocks.append(_findings("trainable and live, but no call asks for it (not_asked)", report.not_asked, layout))
     blocks.append(_findings("the gradient was computed, but never handed to an optimizer (not_applied)", report.not_applied, layout))
     if never_read(report):
-        blocks.append(_suspects(report.blind_spots))
+        blocks.append(_suspects(report.blind_spots, layout))
     blocks.append(_self_check(report, layout))
     blocks.append([line for note in report.notes for line in layout.sentence(f"note: {visible_sentence(note)}", indent=0)])
     if report.error:
@@ -66,14 +66,14 @@ def _intermittent(report: Report, layout: Layout) -> list[Text]:
     return lines + _more(number)
 
 
-def _suspects(spots: tuple[BlindSpot, ...]) -> list[Text]:
+def _suspects(spots: tuple[BlindSpot, ...], layout: Layout) -> list[Text]:
     if not spots:
         return []
     lines = [Text("suspects for what is never read: values of the loss whose origin the graph does not know")]
     for spot in spots[:_MOST]:
         where = f"    {place_text(spot.location.frame)}" if spot.location else ""
-        code = f"  {visible(spot.type)} {visible(spot.name)}"
-        lines.append(Text(f"   {code}").append(where, FAINT))
+        lines.append(Text(f"     {visible(spot.label)}").append(where, FAINT))
+        lines += layout.code(spot.location)
     return lines + _more(len(spots))
 
 
@@ -84,10 +84,10 @@ def _more(count: int) -> list[Text]:
 def _self_check(report: Report, layout: Layout) -> list[Text]:
     checked, disagreed = report.agreement.checked, report.agreement.disagreed
     if disagreed:
-        head = f"tapetrace's own fault: {len(disagreed)} of {checked} verdicts disagree with what tape.gradient returned; please report this text"
+        head = f"tapetrace's own fault: {len(disagreed)} of {checked} verdicts disagree with {told_by_tensorflow(report)}; please report this text"
         return [*layout.sentence(head, indent=0, style=BAD), *(line for d in disagreed for line in layout.sentence(visible_sentence(d)))]
     if checked:
-        return [Text(f"verified: {checked} of {checked} verdicts agree with what tape.gradient returned", FAINT)]
+        return [Text(f"verified: {checked} of {checked} verdicts agree with {told_by_tensorflow(report)}", FAINT)]
     if any(c.sources for c in report.calls):
         return [Text("not verified: no verdict could be held against what tape.gradient returns", FAINT)]
     return []

@@ -12,6 +12,7 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
 
 from tapetrace.model.report import Report
 from tapetrace.render.html import write_html
@@ -39,6 +40,11 @@ class Browser:
     def settle(self) -> None:
         """Wait until what was asked for has been painted."""
         self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)));")
+
+    def wait_for(self, selector: str, gone: bool = False) -> None:
+        """Wait until there is such an element, or none any more: a picture is laid out in its own time."""
+        WebDriverWait(self.driver, 15, 0.05).until(lambda driver: bool(driver.find_elements(By.CSS_SELECTOR, selector)) is not gone)
+        self.settle()
 
     def find(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)

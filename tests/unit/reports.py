@@ -103,7 +103,10 @@ def never_read() -> Report:
         mode="eager",
         not_asked=(Finding("offset", "chain/offset", at(6, "self.offset = tf.Variable(0.0)", function="__init__")),),
         not_applied=(Finding("kernel", "out/kernel", None),),
-        blind_spots=(BlindSpot("Const_3", "Captured", at(8)), BlindSpot("numpy_function", "PyFunc", None)),
+        blind_spots=(
+            BlindSpot("Const_3", "Captured", at(8, "loss = tf.reduce_sum(kept)"), "float32", (4, None)),
+            BlindSpot("numpy_function", "PyFunc", None),
+        ),
         notes=("the step was run eagerly, since tracing it failed",),
     )
 

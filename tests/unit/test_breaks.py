@@ -20,7 +20,7 @@ def through(gate: Gate, type: str = "Op", dtypes: str = "float32") -> Graph:
 
 CAUSES = [
     (through(NONE, "StopGradient"), "none", "stop_gradient"),
-    (through(NONE, "PreventGradient"), "none", "stop_gradient"),
+    (through(NONE, "PreventGradient"), "error", "stop_gradient"),
     (through(Gate.NOT_DIFFERENTIABLE, "PyFunc"), "none", "python_function"),
     (through(Gate.PYTHON, "EagerPyFunc"), "opaque", "python_function"),
     (through(Gate.UNKNOWN), "opaque", "not_probed"),

@@ -75,7 +75,8 @@ def reports(draw: st.DrawFn) -> Report:
     graph = draw(graphs())
     return Report(
         draw(text), draw(text), draw(text), draw(text), draw(tuples(calls)), draw(tuples(roots)), draw(findings), draw(findings),
-        Agreement(draw(count), draw(tuples(text))), draw(tuples(st.builds(BlindSpot, text, text, locations))), draw(errors), draw(tuples(text)),
+        Agreement(draw(count), draw(tuples(text))), draw(tuples(st.builds(BlindSpot, text, text, locations, text, shapes))),
+        draw(errors), draw(tuples(text)),
         build_graph=lambda: graph,
     )  # fmt: skip
 
@@ -127,7 +128,8 @@ def test_findings_and_blind_spots_are_written() -> None:
     data = report_to_dict(never_read())
     assert data["not_asked"][0]["path"] == "chain/offset"
     assert data["not_applied"] == [{"name": "kernel", "path": "out/kernel", "location": None}]
-    assert data["blind_spots"][1] == {"name": "numpy_function", "type": "PyFunc", "location": None}
+    assert data["blind_spots"][1] == {"name": "numpy_function", "type": "PyFunc", "dtype": "", "shape": None, "location": None}
+    assert (data["blind_spots"][0]["dtype"], data["blind_spots"][0]["shape"]) == ("float32", [4, None])
     assert data["notes"] == ["the step was run eagerly, since tracing it failed"]
 
 

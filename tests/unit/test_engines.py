@@ -164,6 +164,11 @@ def test_a_path_that_cannot_be_written(tmp_path: Path, name: str) -> None:
     assert files(tmp_path) == set()
 
 
+def test_the_text_of_a_pdf_can_be_searched(tmp_path: Path) -> None:
+    data = write_picture(drawings.vae(), tmp_path / "out.pdf").read_bytes()
+    assert b"/ToUnicode" in data, "its letters are shapes without a meaning"
+
+
 def test_a_device_is_written_to_directly() -> None:
     write_atomic(Path(os.devnull), b"new")
     assert not Path(os.devnull).is_file()

@@ -14,11 +14,11 @@ from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Statu
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Report, RootCause
 from tapetrace.model.words import Cause
-from tapetrace.render.folding import fold
+from tapetrace.render.folding import BUDGET, fold
 from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, Scene
-from tapetrace.render.stretches import SMALLEST_BUDGET
-from tapetrace.render.units import Details
+from tapetrace.render.stretches import COMFORTABLE, SMALLEST_BUDGET
+from tapetrace.render.units import Details, split_into_units
 
 from . import drawings
 from .drawings import BREAK, DEAD, LIVE, Drawing, report_of
@@ -187,6 +187,14 @@ def test_half_a_resnet_cut_off_is_told_in_a_few_boxes() -> None:
         (LIVE, "36 layers · 3 lines · 72 variables · 1,277 ops"),
     ]
     assert scene.notes == ("folded: 202 boxes of a line or a layer's variables are drawn as 15; counts are in the boxes",)
+
+
+def test_ops_that_are_too_many_fold_until_they_can_be_taken_in() -> None:
+    assert COMFORTABLE < len(split_into_units(Panel.new(drawings.resnet(20, 3).drawing, 0), "line").units) < BUDGET
+    scene = fold(drawings.resnet(20, 3), detail="ops")
+    assert len(scene.nodes) <= COMFORTABLE
+    near = {n.heading for n in scene.nodes if n.kind is Kind.OP}
+    assert {"add float32[?,8]", "Conv2D float32[?,8]"} <= near, "ops beside the break stay as they are"
 
 
 def test_a_functional_model_called_in_one_line_is_two_boxes_around_the_break() -> None:

@@ -5,11 +5,15 @@ After a wanted change of the words: ``UPDATE_GOLDEN=1 pytest tests/unit/test_htm
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import json
 import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -62,6 +66,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.text: list[str] = []
         self.scripts: list[str] = []
+        self.packed: dict[str, str] = {}
         self.feed(text)
         self.close()
         assert self.open == []
@@ -69,7 +74,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
         if tag == "script":
-            self.scripts.append("")
+            self.is_packed = dict(attrs).get("type") == "text/plain"
+            self.packed |= {dict(attrs)["id"] or "": ""} if self.is_packed else {}
+            self.scripts += [] if self.is_packed else [""]
         if tag not in self.EMPTY:
             self.open.append(tag)
 
@@ -81,7 +88,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "script":
+        if self.open and self.open[-1] == "script" and self.is_packed:
+            self.packed[list(self.packed)[-1]] += data
+        elif self.open and self.open[-1] == "script":
             self.scripts[-1] += data
         elif "style" not in self.open:
             self.text.append(data)
@@ -89,6 +98,9 @@ class Page(HTMLParser):
     def of(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
         wanted = {name.rstrip("_"): value for name, value in attributes.items()}
         return [found for name, found in self.elements if name == tag and wanted.items() <= found.items()]
+
+    def unpacked(self, name: str) -> str:
+        return gzip.decompress(base64.b64decode(self.packed[f"packed-{name}"], validate=True)).decode("utf-8")
 
     @property
     def data(self) -> dict[str, list[dict[str, object]]]:
@@ -166,6 +178,7 @@ def test_the_page_asks_nobody_for_anything(name: str) -> None:
     assert policy.startswith("default-src 'none'; ")
     assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|innerHTML|insertAdjacent|eval\(|document\.write", text)
     assert re.findall(r"https?://[^\"' ]*", page.scripts[1]) == ["http://www.w3.org/2000/svg"]
+    assert set(page.packed) == {"packed-engine", *(f"packed-levels-{found['data-call']}" for found in page.of("figure"))}
 
 
 @pytest.mark.parametrize("name", ["vae", "gan", "branches", "hostile"])
@@ -205,7 +218,23 @@ def test_code_stays_out_when_asked() -> None:
     text = render_html(drawings.vae(), source=False)
     assert "reduce_mean" not in text
     assert "vae(x, training=True)" not in text
+    assert "self.enc(x)" not in Page(text).unpacked("levels-0")
     assert "vae(x, training=True)" in render_html(drawings.vae())
+    assert "self.enc(x)" in Page(render_html(drawings.vae())).unpacked("levels-0")
+
+
+def test_the_engine_in_the_page_is_the_one_that_its_note_names() -> None:
+    vendored = files("tapetrace.render") / "page" / "vendor"
+    note = (vendored / "NOTE.md").read_text(encoding="utf-8")
+    engine = Page(render_html(drawings.vae())).unpacked("engine")
+    assert hashlib.sha256(engine.encode("utf-8")).hexdigest() in note
+    assert re.match(r"/\*!\s+Viz\.js ([0-9.]+)", engine)[1] in note
+    assert "Permission is hereby granted, free of charge" in (vendored / "LICENSE.txt").read_text(encoding="utf-8")
+    assert len(engine) > 1_000_000
+
+
+def test_a_page_with_nothing_to_draw_carries_no_engine() -> None:
+    assert Page(render_html(report(call()))).packed == {}
 
 
 def test_write_and_unknown_detail(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_every_cause_has_a_remedy_of_one_sentence(cause: Cause, op_type: str, ki
         (Situation(Cause.NOT_WATCHED, kind="tensor", variable="x", tape_opened=OPENED), "`tape.watch(x)` before the tensor is used, right after"),
         (Situation(Cause.NOT_WATCHED, kind="tensor", variable="Const:0"), "call `tape.watch(x)`"),
         (Situation(Cause.NOT_WATCHED, variable="w", trainable=False), "`w` has `trainable=False`"),
-        (Situation(Cause.NOT_WATCHED, variable="w"), "`watch_accessed_variables=False`: call `tape.watch` on `w`"),
+        (Situation(Cause.NOT_WATCHED, variable="w"), "the tape did not see `w` read (it was opened with `watch_accessed_variables=False`"),
         (Situation(Cause.NON_FLOAT_SOURCE, variable="w", dtype="int32"), "`w` is int32, and only floats are differentiated: make it with a float"),
         (Situation(Cause.NON_FLOAT_SOURCE, dtype="string"), "text cannot be trained"),
         (Situation(Cause.NEVER_READ, variable="w", layer="pool"), "never reads `w`: call its layer `pool`"),

@@ -20,26 +20,71 @@ function open(view) {
 const byAnchor = new Map();
 data.sources.forEach((s, i) => byAnchor.set(s.anchor, { source: i }));
 data.places.forEach((p, i) => byAnchor.set(p.anchor, { place: i }));
-data.boxes.forEach((b, i) => byAnchor.set(`box=${b.call}.${b.key}`, { box: i }));
+
+// The address holds the choice, and behind it what is open: `source=enc/kernel&open=0.p0_3,0.p0_3.1`, a minus before a frame that is closed.
+const OPEN = /(?:^|&)open=([-\w.,]*)$/;
+
+function choiceIn(hash) { return hash.slice(1).replace(OPEN, ""); }
+
+function address(anchor) {
+  const open = views.flatMap((view) => (view.levels ? view.levels.names() : []).map((name) => name.replace(/^(-?)/, `$1${view.call}.`))).join(",");
+  return `#${[anchor, open && `open=${open}`].filter(Boolean).join("&")}`;
+}
 
 function go(anchor) {
-  if (location.hash === `#${anchor}`) light(); else location.hash = anchor;
+  const wanted = address(anchor);
+  if (location.hash === wanted) light(); else location.hash = wanted;
 }
 
 function clear() {
-  history.pushState(null, "", "#");
+  history.pushState(null, "", address(""));
   light();
 }
 
+function viewOf(call) { return views.find((v) => v.call === call); }
+
+// What the choice of a source, a place or a box means in the picture as it is now.
+function pathOf(view, i) { return view && view.levels ? view.levels.path(i) : data.sources[i].path; }
+function stopsOf(view, i) { return view && view.levels ? view.levels.stops(i) : data.places[i].boxes; }
+// Of the boxes inside an open break, those that the way leads through.
+function stopsOn(path, stops) {
+  const met = stops.filter((key) => path.includes(key));
+  return met.length ? met : stops;
+}
+
+function boxOf(view, key) {
+  if (view && view.levels) {
+    const box = view.levels.byKey.get(key);
+    return box && { ...box, call: view.call, sources: box.count ? view.levels.sourcesIn(key) : [] };
+  }
+  return data.boxes.find((b) => view && b.call === view.call && b.key === key);
+}
+
+function placesOf(view, key) { return data.places.map((p, i) => i).filter((i) => view && data.places[i].call === view.call && stopsOf(view, i).includes(key)); }
+
 function anchorOfBox(call, key) {
-  const places = data.places.filter((p) => p.call === call && p.boxes.includes(key));
-  if (places.length === 1) return places[0].anchor;
-  const box = data.boxes.find((b) => b.call === call && b.key === key);
+  const view = viewOf(call), places = placesOf(view, key);
+  if (places.length === 1) return data.places[places[0]].anchor;
+  const box = boxOf(view, key);
   return box && box.sources.length === 1 && !places.length ? data.sources[box.sources[0]].anchor : `box=${call}.${key}`;
 }
 
-function light() {
-  const choice = byAnchor.get(location.hash.slice(1));
+function choiceOf(anchor) {
+  const box = /^box=(\d+)\.([\w.]+)$/.exec(anchor);
+  if (box) return boxOf(viewOf(Number(box[1])), box[2]) && { box: box[2], call: Number(box[1]) };
+  return byAnchor.get(anchor);
+}
+
+function callChosen() {
+  const choice = choiceOf(choiceIn(location.hash));
+  if (!choice) return undefined;
+  if (choice.call !== undefined) return choice.call;
+  return choice.source !== undefined ? data.sources[choice.source].call : data.places[choice.place].call;
+}
+
+// Lights up what is chosen; `still` leaves the picture where it is.
+function light(still = false) {
+  const choice = choiceOf(choiceIn(location.hash));
   for (const marked of document.querySelectorAll("[aria-current], tr.behind, tr.revived")) {
     marked.removeAttribute("aria-current");
     marked.classList.remove("behind", "revived");
@@ -54,9 +99,9 @@ function light() {
   const close = make("button", { type: "button", class: "close", "aria-label": "Choose nothing (Escape)" }, "×");
   close.addEventListener("click", clear);
   chosen.append(close);
-  if (choice.source !== undefined) showSource(choice.source);
-  else if (choice.place !== undefined) showPlace(choice.place);
-  else showBox(choice.box);
+  if (choice.source !== undefined) showSource(choice.source, still);
+  else if (choice.place !== undefined) showPlace(choice.place, still);
+  else showBox(choice.call, choice.box, still);
 }
 
 function mark(element) {
@@ -67,10 +112,10 @@ function mark(element) {
 
 function rowOf(i) { return document.querySelector(`tr[data-source="${i}"]`); }
 
-function paint(call, lit, stops, revived, flows, weight) {
-  const view = views.find((v) => v.call === call);
+function paint(call, lit, stops, revived, flows, weight, still) {
+  const view = viewOf(call);
   if (!view) return;
-  open(view);
+  if (view.figure.classList.contains("off")) open(view);
   const pick = (keys) => keys.map((k) => view.nodes.get(k)).filter(Boolean);
   if (!pick([...lit, ...stops, ...revived]).length) return;
   view.svg.classList.add("choosing");
@@ -85,49 +130,51 @@ function paint(call, lit, stops, revived, flows, weight) {
     if (way.has(name)) edge.classList.add("lit");
     if (again.has(name)) edge.classList.add(edge.querySelector(".s-live") ? "lit" : "revived");
   }
-  view.reveal(pick(stops.length ? stops : lit));
+  if (!still) view.reveal(pick(stops.length ? stops : lit));
 }
 
-function showSource(i) {
-  const s = data.sources[i];
+function showSource(i, still) {
+  const s = data.sources[i], view = viewOf(s.call), path = pathOf(view, i);
   mark(rowOf(i));
   const places = s.places.map((p) => data.places[p]);
-  paint(s.call, s.path, places.flatMap((p) => p.boxes), [], [], places.length ? places[0].weight : "broken");
+  paint(s.call, path, s.places.flatMap((p) => stopsOn(path, stopsOf(view, p))), [], [], places.length ? places[0].weight : "broken", still);
   chosen.append(make("h3", {}, s.name), make("p", {}, make("span", { class: `tag ${s.verdict}` }, s.verdict), ` ${s.says}`), make("p", { class: "faint" }, s.facts.join(" · ")));
   if (places.length) chosen.append(make("ol", { "aria-label": "Breaks, from the source to the target" }, ...places.map((p) => make("li", {}, placeLink(p), ` ${p.where} `, p.code ? make("code", {}, p.code) : null))));
-  const boxes = s.path.map((key) => data.boxes.find((b) => b.call === s.call && b.key === key)).filter(Boolean);
+  const boxes = path.map((key) => boxOf(view, key)).filter(Boolean);
   if (boxes.length) {
     const way = make("p", { class: "faint" }, "path: ");
-    boxes.forEach((b, at) => way.append(at ? " → " : "", make("a", { href: `#${anchorOfBox(b.call, b.key)}` }, `${b.status === "break" ? "✂ " : ""}${b.heading || b.code}`)));
+    boxes.forEach((b, at) => way.append(at ? " → " : "", make("a", { href: `#${anchorOfBox(s.call, b.key)}` }, `${b.status === "break" ? "✂ " : ""}${b.heading || b.code}`)));
     chosen.append(way);
   }
 }
 
-function showPlace(i) {
-  const p = data.places[i];
+function showPlace(i, still) {
+  const p = data.places[i], view = viewOf(p.call);
+  const { revived, flows } = view && view.levels ? view.levels.revived(i) : p;
   mark(document.querySelector(`[data-place="${i}"]`));
   for (const s of p.blocks) rowOf(s).classList.add("behind");
   for (const s of p.reconnects) rowOf(s).classList.add("revived");
-  paint(p.call, p.reconnects.length ? [] : p.blocks.flatMap((s) => data.sources[s].path), p.boxes, p.revived, p.flows, p.weight);
+  paint(p.call, p.reconnects.length ? [] : p.blocks.flatMap((s) => pathOf(view, s)), stopsOf(view, i), revived, flows, p.weight, still);
   chosen.append(make("h3", {}, `${p.number ? `${p.number} ` : ""}${p.cause}`), make("p", {}, `${p.where} `, p.code ? make("code", {}, p.code) : null));
   if (p.remedy) chosen.append(make("p", {}, ...p.remedy.split("`").map((piece, at) => (at % 2 ? make("code", {}, piece) : piece))));
   const does = { broken: "blocks", conditional: "decides", opaque: "hides" }[p.weight];
   const rest = p.blocks.filter((s) => !p.reconnects.includes(s));
   if (p.reconnects.length) {
-    chosen.append(make("p", { class: "come" }, `reopening it reconnects ${p.reconnects.length}${p.revived.length ? " (dashed in the picture)" : ""}:`), names(p.reconnects));
+    chosen.append(make("p", { class: "come" }, `reopening it reconnects ${p.reconnects.length}${revived.length ? " (dashed in the picture)" : ""}:`), names(p.reconnects));
     if (rest.length) chosen.append(make("p", {}, `it blocks ${rest.length} more, which something else blocks too:`), names(rest));
   } else chosen.append(make("p", {}, `${does} ${p.count}${p.number && p.weight === "broken" ? "; reopening it alone reconnects none" : ""}:`), names(rest));
 }
 
-function showBox(i) {
-  const b = data.boxes[i];
-  const through = data.sources.map((s, at) => at).filter((at) => data.sources[at].call === b.call && data.sources[at].path.includes(b.key));
+function showBox(call, key, still) {
+  const view = viewOf(call), b = boxOf(view, key);
+  const seen = view.levels ? view.levels.seenAs(key) : key;
+  const through = data.sources.map((s, at) => at).filter((at) => data.sources[at].call === call && pathOf(view, at).includes(key));
   const behind = b.sources.length ? b.sources : through;
-  paint(b.call, [b.key], [], [], []);
+  paint(call, [seen], [], [], [], "", still);
   for (const s of behind) rowOf(s).classList.add("behind");
   chosen.append(make("h3", {}, `${b.target ? "target: " : ""}${b.heading || b.code}`), make("p", { class: "faint" }, [b.status, b.place, ...b.footnote].filter(Boolean).join(" · ")));
   if (b.code) chosen.append(make("p", {}, make("code", {}, b.code)));
-  const places = data.places.filter((p) => p.call === b.call && p.boxes.includes(b.key));
+  const places = placesOf(view, key).map((i) => data.places[i]);
   if (places.length) chosen.append(make("ul", {}, ...places.map((p) => make("li", {}, placeLink(p), ` ${p.where}`))));
   if (behind.length) chosen.append(make("p", {}, `${b.sources.length ? "sources in it" : "paths of sources through it"}: ${behind.length}`), names(behind));
 }

@@ -37,11 +37,11 @@ form.addEventListener("change", filter);
 if (call) call.addEventListener("change", () => { const view = views.find((v) => String(v.call) === call.value); if (view) open(view); });
 
 document.addEventListener("keydown", (e) => {
-  if (e.key === "Escape" && !chosen.hidden && e.target !== search) clear();
+  if (e.key === "Escape" && e.target !== search) { if (chosen.hidden) closeLatest(); else clear(); }
   if (e.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) && !e.ctrlKey && !e.metaKey) { e.preventDefault(); search.focus(); }
 });
-window.addEventListener("hashchange", light);
-window.addEventListener("popstate", light);
+window.addEventListener("hashchange", follow);
+window.addEventListener("popstate", follow);
 window.addEventListener("beforeprint", () => {
   root.classList.add("printing");
   for (const d of document.querySelectorAll("details:not([open])")) { d.open = true; d.dataset.closed = ""; }
@@ -62,4 +62,4 @@ window.addEventListener("afterprint", () => {
 });
 if (views.length) open(views.find((v) => v.svg.querySelector(".node.break")) || views[0]);
 filter();
-light();
+follow();

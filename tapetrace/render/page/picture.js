@@ -1,21 +1,4 @@
-// One picture: pan and zoom by mouse and keyboard.
-
-// All texts come from the report, that is, from anybody: they are set as text, never as markup.
-const data = JSON.parse(document.getElementById("data").textContent);
-const root = document.documentElement;
-root.classList.add("js");
-const $ = (id) => document.getElementById(id);
-const chosen = $("chosen");
-
-function make(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value != null) made.setAttribute(name, value);
-  }
-  made.append(...children.filter((c) => c != null));
-  return made;
-}
+// One picture: what of it is seen, and from how near.
 
 class View {
   constructor(figure) {
@@ -23,33 +6,76 @@ class View {
     this.call = Number(figure.dataset.call);
     this.title = figure.querySelector("h3").textContent;
     this.frame = figure.querySelector(".view");
-    this.svg = this.frame.querySelector("svg");
-    this.whole = this.svg.getAttribute("viewBox").split(" ").map(Number);
-    this.nodes = new Map([...this.svg.querySelectorAll(".node")].map((n) => [n.dataset.box, n]));
-    this.edges = [...this.svg.querySelectorAll(".edge")];
-    this.svg.removeAttribute("width");
-    this.svg.removeAttribute("height");
-    this.moved = false;
-    this.prepareNodes();
+    this.first = this.frame.querySelector("svg");
+    this.levels = null;
+    this.take(this.first);
     this.addControls();
-    this.listen();
+    listen(this);
+    new ResizeObserver(() => this.resized()).observe(this.frame);
+  }
+
+  // Shows another drawing of the same call: the first, or one in which something is open.
+  take(drawing) {
+    if (this.svg && this.svg !== drawing) this.svg.replaceWith(drawing);
+    this.svg = drawing;
+    this.nodes = new Map([...drawing.querySelectorAll(".node")].map((n) => [n.dataset.box, n]));
+    this.edges = [...drawing.querySelectorAll(".edge")];
+    if (!drawing.dataset.whole) {
+      drawing.dataset.whole = drawing.getAttribute("viewBox");
+      drawing.removeAttribute("width");
+      drawing.removeAttribute("height");
+      this.prepareNodes();
+    }
+    this.whole = drawing.dataset.whole.split(" ").map(Number);
+    this.fitted = false;
+    if (this.frame.clientWidth) this.prepareBoxes();
   }
 
   prepareNodes() {
     for (const [key, node] of this.nodes) {
       node.setAttribute("tabindex", "0");
       node.setAttribute("role", "button");
+      const opens = canOpen && node.dataset.opens;
+      if (opens) node.setAttribute("aria-expanded", "false");
       node.addEventListener("keydown", (e) => {
-        if (e.key === "Enter" || e.key === " ") { e.preventDefault(); go(anchorOfBox(this.call, key)); }
+        if (e.ctrlKey || e.metaKey || e.altKey) return;
+        const asked = { Enter: opens === "click" ? "open" : "choose", " ": "choose", o: opens ? "open" : "" }[e.key];
+        if (!asked) return;
+        e.preventDefault();
+        if (asked === "open") toggle(this, key); else go(anchorOfBox(this.call, key));
       });
       node.addEventListener("focus", () => { if (node.matches(":focus-visible")) this.reveal([node]); });
     }
+    if (canOpen) for (const frame of this.svg.querySelectorAll(".cluster[data-group]")) this.prepareFrame(frame);
+  }
+
+  // The title of a frame closes it.
+  prepareFrame(frame) {
+    const key = frame.dataset.group, title = frame.querySelector("text");
+    if (!title) return;
+    const handle = svg("g", { class: "handle", tabindex: "0", role: "button", "aria-expanded": "true", "aria-label": `${title.textContent}, open` });
+    title.replaceWith(handle);
+    handle.append(svg("title", {}, "close"), title);
+    handle.addEventListener("keydown", (e) => {
+      if (!["Enter", " ", "o"].includes(e.key) || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      toggle(this, key);
+    });
+    handle.addEventListener("focus", () => { if (handle.matches(":focus-visible")) this.reveal([handle]); });
   }
 
   // Measured only when the picture can be seen.
   prepareBoxes() {
-    if (this.prepared) return;
-    this.prepared = true;
+    if (this.svg.dataset.measured) return;
+    this.svg.dataset.measured = "yes";
+    for (const frame of this.svg.querySelectorAll(".cluster")) {
+      const handle = frame.querySelector(".handle");
+      if (!handle) continue;
+      const b = frame.querySelector("path, polygon, rect").getBBox(), t = handle.getBBox();
+      handle.prepend(svg("rect", { class: "ring", x: b.x + 2, y: t.y - 3, width: t.x + t.width + 4 - b.x, height: t.height + 6, rx: 4 }));
+      handle.append(knob(b.x, b.y, "−"));
+    }
+    if (this.svg.classList.contains("laid")) return;
     for (const node of this.nodes.values()) {
       const frame = node.querySelector("path, polygon, rect").getBBox();
       for (const text of node.querySelectorAll("text")) {
@@ -61,10 +87,8 @@ class View {
         }
       }
       const b = this.around([...node.querySelectorAll("path, polygon, rect")]);
-      const ring = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      const at = { x: b.x - 4, y: b.y - 4, width: b.width + 8, height: b.height + 8, rx: 5, class: "ring" };
-      for (const [name, value] of Object.entries(at)) ring.setAttribute(name, value);
-      node.append(ring);
+      node.append(svg("rect", { x: b.x - 4, y: b.y - 4, width: b.width + 8, height: b.height + 8, rx: 5, class: "ring" }));
+      if (canOpen && node.dataset.opens) node.append(knob(b.x, b.y, "+"));
     }
   }
 
@@ -75,57 +99,19 @@ class View {
       button.addEventListener("click", act);
       bar.append(button);
     }
-    bar.append(make("span", { class: "note" }, "drag to move, wheel to zoom, keys + − 0 and arrows"));
-    this.frame.before(bar);
+    this.crumbs = make("nav", { class: "crumbs", "aria-label": "Opened boxes" });
+    this.says = make("p", { class: "note says only-js", role: "status" });
+    bar.append(this.crumbs);
+    this.hint();
+    this.frame.before(bar, this.says);
     this.frame.setAttribute("tabindex", "0");
     this.frame.setAttribute("role", "group");
-    this.frame.setAttribute("aria-label", `${this.title}. Keys plus, minus, zero and arrows zoom and move the picture.`);
+    this.frame.setAttribute("aria-label", `${this.title}. Keys plus, minus, zero and arrows zoom and move the picture; Enter opens a box, Escape closes it.`);
   }
 
-  listen() {
-    const frame = this.frame;
-    frame.addEventListener("keydown", (e) => {
-      if (e.ctrlKey || e.metaKey || e.altKey) return;
-      const step = 60 / this.scale;
-      const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
-      if (e.key === "+" || e.key === "=") this.zoom(1.25);
-      else if (e.key === "-" || e.key === "−") this.zoom(0.8);
-      else if (e.key === "0") this.fit();
-      else if (moves[e.key]) { this.x += moves[e.key][0]; this.y += moves[e.key][1]; this.show(); }
-      else return;
-      e.preventDefault();
-    });
-    frame.addEventListener("wheel", (e) => {
-      // In one column the wheel belongs to the page.
-      if (!e.ctrlKey && window.innerWidth < 900) return;
-      e.preventDefault();
-      const r = frame.getBoundingClientRect();
-      const pixels = e.deltaY * (e.deltaMode === 1 ? 30 : 1);
-      this.zoom(Math.exp(-Math.max(-200, Math.min(200, pixels)) * 0.002), e.clientX - r.left - r.width / 2, e.clientY - r.top - r.height / 2);
-    }, { passive: false });
-    let from = null;
-    frame.addEventListener("pointerdown", (e) => {
-      if (e.button === 0 && e.pointerType !== "touch") { from = { x: e.clientX, y: e.clientY }; this.moved = false; }
-    });
-    window.addEventListener("pointermove", (e) => {
-      if (!from) return;
-      const dx = e.clientX - from.x, dy = e.clientY - from.y;
-      if (!this.moved && Math.hypot(dx, dy) < 4) return;
-      this.moved = true;
-      frame.classList.add("dragging");
-      this.x -= dx / this.scale;
-      this.y -= dy / this.scale;
-      from = { x: e.clientX, y: e.clientY };
-      this.show();
-    });
-    window.addEventListener("pointerup", () => { from = null; frame.classList.remove("dragging"); });
-    this.svg.addEventListener("click", (e) => {
-      if (this.moved) { this.moved = false; return; }
-      const node = e.target.closest(".node");
-      if (node) go(anchorOfBox(this.call, node.dataset.box));
-      else if (location.hash.length > 1) clear();
-    });
-    new ResizeObserver(() => this.resized()).observe(frame);
+  hint(text) {
+    const opens = canOpen && this.figure.querySelector("[data-opens]") ? "click a box with + to open it (Enter, or O), Shift-click to choose it" : "";
+    this.says.textContent = text || ["drag to move, wheel or pinch to zoom", opens].filter(Boolean).join(" · ");
   }
 
   resized() {
@@ -135,13 +121,18 @@ class View {
     this.width = w;
     this.height = h;
     this.prepareBoxes();
-    if (first) { this.start(); light(); } else if (this.fitted) this.fit(); else this.show();
+    if (first) { this.start(); if (callChosen() === this.call) light(); } else if (this.fitted) this.fit(); else this.show();
   }
 
   start() {
     this.fit();
-    const readable = 0.6;
+    const readable = 0.6, latest = this.levels && latestOf(this.levels);
     if (this.scale >= readable) return;
+    if (latest) {
+      [this.x, this.y, this.scale] = this.spotOf(elementOf(this, latest.key));
+      this.show();
+      return;
+    }
     const stop = this.svg.querySelector(".node.break") || [...this.nodes.values()].pop();
     if (stop) this.centre([stop], 0.85);
   }
@@ -156,7 +147,37 @@ class View {
     this.fitted = true;
   }
 
+  // Where a point of the picture is seen, from the middle of the frame in pixels.
+  place(element) {
+    const b = this.around([element]);
+    return [(b.x + b.width / 2 - this.x) * this.scale, (b.y + b.height / 2 - this.y) * this.scale];
+  }
+
+  // Moves there in a fifth of a second, or at once for those who want no motion.
+  glide(x, y, scale) {
+    const from = [this.x, this.y, this.scale], begun = performance.now();
+    const moves = matchMedia("(prefers-reduced-motion: no-preference)").matches;
+    const drawn = this.svg;
+    const step = (now) => {
+      if (this.svg !== drawn || this.gliding !== step) return;
+      const t = moves ? Math.min(1, Math.max(0, now - begun) / 200) : 1, part = t * (2 - t);
+      [this.x, this.y, this.scale] = [from[0] + (x - from[0]) * part, from[1] + (y - from[1]) * part, from[2] + (scale - from[2]) * part];
+      this.show();
+      if (t < 1) requestAnimationFrame(step); else this.gliding = null;
+    };
+    this.gliding = step;
+    step(begun);
+  }
+
+  move(dx, dy) {
+    this.gliding = null;
+    this.x += dx;
+    this.y += dy;
+    this.show();
+  }
+
   zoom(by, px = 0, py = 0) {
+    this.gliding = null;
     const scale = Math.max(0.05, Math.min(8, this.scale * by));
     this.x += px / this.scale - px / scale;
     this.y += py / this.scale - py / scale;
@@ -180,6 +201,14 @@ class View {
     return { x: left, y: top, width: right - left, height: bottom - top };
   }
 
+  // From where, and from how near, an open box is read: what is taller than the frame is seen from its top.
+  spotOf(element) {
+    const b = this.around([element]), fits = Math.min(this.width / (b.width + 60), this.height / (b.height + 60));
+    const scale = Math.max(0.7, Math.min(Math.max(this.scale, 0.85), fits));
+    const tall = b.height * scale > this.height - 40;
+    return [b.x + b.width / 2, tall ? b.y - 20 / scale + this.height / scale / 2 : b.y + b.height / 2, scale];
+  }
+
   centre(nodes, scale) {
     const b = this.around(nodes);
     this.scale = Math.max(0.3, Math.min(scale, this.width / (b.width + 40), this.height / (b.height + 40)));
@@ -194,6 +223,9 @@ class View {
     const b = this.around(nodes);
     const wide = this.width / this.scale / 2, high = this.height / this.scale / 2;
     const inside = b.x >= this.x - wide && b.x + b.width <= this.x + wide && b.y >= this.y - high && b.y + b.height <= this.y + high;
-    if (!inside) this.centre(nodes, Math.max(this.scale, 0.7));
+    if (inside) return;
+    // Of a way that is too long to be read at once, its beginning.
+    const fits = this.height / (b.height + 40) > 0.4 && this.width / (b.width + 40) > 0.4;
+    this.centre(fits ? nodes : nodes.slice(0, 1), Math.max(this.scale, 0.7));
   }
 }
