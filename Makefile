@@ -63,7 +63,8 @@ demo: $(VENV)/.made-test
 ## make test          all tests: first the pure ones (no TensorFlow), then the rest
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -q --doctest-modules tests/unit $(PURE)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --ignore=tests/unit --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q tests/properties tests/pictures
+	$(BIN)/python -m pytest -q -n $(WORKERS) --ignore=tests/unit --ignore=tests/properties --ignore=tests/pictures --ignore=tests/browser tests
 
 ## make browser       the HTML page in a headless Chromium, which has to be there (apt-get install chromium chromium-driver)
 browser: $(VENV)/.made-browser

@@ -14,8 +14,7 @@ from tapetrace.model.graph import ReportGraph
 from tapetrace.model.report import Report
 from tapetrace.render import notebook
 from tapetrace.render.text import render_text
-
-from . import drawings, reports
+from tests.unit import drawings, reports
 
 HTML, SVG, TEXT = "text/html", "image/svg+xml", "text/plain"
 _DRAWN = "{http://www.w3.org/2000/svg}"

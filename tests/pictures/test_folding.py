@@ -19,9 +19,8 @@ from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, Scene
 from tapetrace.render.stretches import COMFORTABLE, SMALLEST_BUDGET
 from tapetrace.render.units import Details, split_into_units
-
-from . import drawings
-from .drawings import BREAK, DEAD, LIVE, Drawing, report_of
+from tests.unit import drawings
+from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
 
 
 def line(number: int, function: str = "train_step") -> Location:

@@ -19,9 +19,8 @@ from tapetrace.model.report import Report
 from tapetrace.render.graph_files import graph_suffixes, is_graph_file, status_file, write_graph
 from tapetrace.render.graph_xml import plain_graph, render_gexf, render_graphml
 from tapetrace.render.model_explorer import render_model_explorer
-
-from . import drawings, reports
-from .drawings import BREAK, DEAD, LIVE
+from tests.unit import drawings, reports
+from tests.unit.drawings import BREAK, DEAD, LIVE
 
 DRAWN = {f.__name__: f for f in (drawings.vae, drawings.gan, drawings.branches, drawings.hostile)} | {
     "small": lambda: reports.report(graph=reports.small_graph())

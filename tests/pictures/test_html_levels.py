@@ -10,8 +10,7 @@ from tapetrace.model.report import Report
 from tapetrace.render.html_levels import KINDS, STATUSES, levels_data, levels_json
 from tapetrace.render.html_links import link
 from tapetrace.render.html_picture import draw_calls
-
-from . import drawings
+from tests.unit import drawings
 
 
 def data(report: Report, call: int = 0) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from tapetrace.render import engines, picture
 from tapetrace.render.engines import LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
 from tapetrace.render.picture import picture_formats, write_picture
-
-from . import drawings
+from tests.unit import drawings
 
 STARTS = {".svg": b"<?xml", ".pdf": b"%PDF-", ".png": b"\x89PNG", ".dot": b"digraph"}
 

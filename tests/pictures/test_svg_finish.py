@@ -16,8 +16,7 @@ from tapetrace.render.dot import FAINT, INK, LOOKS
 from tapetrace.render.folding import fold
 from tapetrace.render.scene import Kind
 from tapetrace.render.svg_finish import DARK_FAINT, DARK_INK, DARK_LOOKS, DARK_PAPER, dark_style, finish_svg
-
-from . import drawings, reports
+from tests.unit import drawings, reports
 
 _NS = "{http://www.w3.org/2000/svg}"
 

@@ -8,9 +8,8 @@ from tapetrace.model.graph import Role
 from tapetrace.render.html_links import link
 from tapetrace.render.html_picture import draw_calls
 from tapetrace.render.scene import Kind
-
-from . import drawings
-from .reports import call, report, source
+from tests.unit import drawings
+from tests.unit.reports import call, report, source
 
 
 def test_reopening_a_place_revives_what_it_alone_keeps_dead() -> None:

@@ -1,6 +1,6 @@
 """Scene → DOT, against golden files, and that no name can break out of its label.
 
-After a wanted change of looks: ``UPDATE_GOLDEN=1 pytest tests/unit/test_dot.py``, then look at the pictures.
+After a wanted change of looks: ``UPDATE_GOLDEN=1 pytest tests/pictures/test_dot.py``, then look at the pictures.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from tapetrace.render.dot import LOOKS, escape, scene_to_dot
 from tapetrace.render.engines import lay_out
 from tapetrace.render.folding import fold
 from tapetrace.render.scene import Kind, Scene, SceneNode
-
-from . import drawings
+from tests.unit import drawings
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

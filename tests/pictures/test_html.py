@@ -1,6 +1,6 @@
 """The page: what its words are, that no name becomes markup or script, and that it asks nobody for anything.
 
-After a wanted change of the words: ``UPDATE_GOLDEN=1 pytest tests/unit/test_html.py``, then look at the page.
+After a wanted change of the words: ``UPDATE_GOLDEN=1 pytest tests/pictures/test_html.py``, then look at the page.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from tapetrace.render.html_svg import inline_svg
 from tapetrace.render.scene import Kind, Scene, SceneNode
 from tapetrace.render.text import render_text
 from tapetrace.render.visible import visible
-
-from . import drawings
-from .reports import EXAMPLES, at, call, one_cause, report, source
+from tests.unit import drawings
+from tests.unit.reports import EXAMPLES, at, call, one_cause, report, source
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -14,9 +14,8 @@ from tapetrace.render.folding import fold
 from tapetrace.render.html_picture import draw_calls
 from tapetrace.render.levels import LEVEL, LevelBox, Levels, levels_of
 from tapetrace.render.scene import Kind
-
-from . import drawings
-from .drawings import BREAK, DEAD, LIVE, Drawing, report_of
+from tests.unit import drawings
+from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
 
 
 def levels(report: Report) -> Levels:

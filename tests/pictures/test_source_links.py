@@ -14,9 +14,8 @@ from tapetrace.render.dot import scene_to_dot
 from tapetrace.render.folding import fold
 from tapetrace.render.scene import Kind, SceneNode
 from tapetrace.render.source_links import links_from
-
-from . import drawings
-from .drawings import LIVE
+from tests.unit import drawings
+from tests.unit.drawings import LIVE
 
 HREF = "{http://www.w3.org/1999/xlink}href"
 
