@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import traceback
 from collections.abc import Iterator
@@ -44,7 +45,20 @@ def give_up(error: BaseException) -> NoReturn:
         complain("tapetrace: interrupted")
     elif isinstance(error, SystemExit):
         complain(f"tapetrace: the step called sys.exit({error.code!r}), so there is no answer")
+    elif isinstance(error, FileNotFoundError) and not _is_somewhere():
+        complain("tapetrace: the current folder has been deleted, go to one that exists (cd) and try again")
+    elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        complain("tapetrace: there is no room left to write the answer to: make some, or give another place")
     else:
         message = (str(error).strip() or "no message").split("\n")[0]
         complain(f"tapetrace: this is a fault of tapetrace ({type(error).__name__}: {message}), run again with --debug and report what it shows")
     raise typer.Exit(NO_ANSWER)
+
+
+def _is_somewhere() -> bool:
+    """Whether there is a current folder."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True

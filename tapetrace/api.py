@@ -74,13 +74,14 @@ def check(
     require_tensorflow()
     from tapetrace.analysis.frozen import apply_frozen
     from tapetrace.capture.finished_choice import Asked
+    from tapetrace.capture.nesting import one_check_deeper
     from tapetrace.capture.observer import observer
     from tapetrace.capture.steps import prepare
     from tapetrace.checking import check_auto, check_eager, check_finished, check_graph, note_missing_history
     from tapetrace.experiments import compare_modes as compared
     from tapetrace.experiments import perturb as perturbed
 
-    with observer.paused():  # a `watch` around this must not take the step for the user's training
+    with observer.paused(), one_check_deeper():  # a `watch` or a check around this must not take the step for the user's training
         asked = Asked(loss, tuple([variables] if isinstance(variables, str) else variables))
         prepared = prepare(step, args, kwargs, specs=specs, target=target, asked=asked, signature=signature)
         if prepared.finished is not None:
@@ -96,6 +97,11 @@ def check(
             report = perturbed(report, prepared)
         report = note_missing_history(report)
     return apply_frozen(report, _patterns(frozen))
+
+
+# AutoGraph converts whatever a step calls while it is traced, and leaves alone what carries this mark. ``tf.autograph.experimental.do_not_convert``
+# would put it there, and import TensorFlow.
+check.autograph_info__ = {}  # type: ignore[attr-defined]
 
 
 def check_each(step: Any, sets: Sequence[tuple[Sequence[Any], Mapping[str, Any]]], *, target: str, **options: Any) -> Report:

@@ -48,6 +48,12 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
         raise UsageError(f"--loss and --variables need a graph, and {prepared.name} was to be run eagerly: let it call tape.gradient.")
     step, args, kwargs = prepared.with_values()
     run = run_step(step, args, kwargs, prepared.locator)
+    if run.raised is not None and prepared.has_arrays:  # a tensor in place of an array may be what it could not do with
+        kept = replace(prepared, keeps_arrays=True)
+        again = run_step(*kept.with_values(), prepared.locator)
+        if again.raised is None:
+            prepared, run = kept, again
+            step, args, kwargs = kept.with_values()
     notes = tuple(n for n in (note, *prepared.notes) if n)
     report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes)))
     broken = list(run.variables_of((c, s) for c, call in enumerate(report.calls) for s, x in enumerate(call.sources) if x.verdict.is_broken))

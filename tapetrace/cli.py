@@ -33,7 +33,7 @@ from tapetrace.options import (
     SourceOption,
     VariableNames,
 )
-from tapetrace.streams import color_wanted, complain, output_to_stderr, progress, put, terminal_width
+from tapetrace.streams import color_wanted, complain, open_closed_streams, output_to_stderr, progress, put, terminal_width
 
 if TYPE_CHECKING:
     from tapetrace.model.report import Report
@@ -250,6 +250,7 @@ def _exit_code(report: Report) -> int:
 
 def main() -> None:
     """Run the command line and leave the process with its exit code. An exception that escapes a command is raised only with ``--debug``."""
+    open_closed_streams()
     try:
         app(prog_name="tapetrace")
     except Exception as error:

@@ -22,6 +22,13 @@ def check_destinations(files: Iterable[Path]) -> None:
 
 def check_folder(file: Path) -> None:
     """Raise `OutputError` when ``file`` cannot be written, whatever its suffix; creates nothing."""
+    try:
+        _check_folder(file)
+    except OSError as error:  # a name that is too long, for one
+        raise OutputError(f"{str(file)[:80]!r} cannot be written ({error.strerror}): give another name") from None
+
+
+def _check_folder(file: Path) -> None:
     folder = file.parent
     if not folder.is_dir():
         raise OutputError(f"{file} cannot be written, there is no folder {folder}: mkdir -p {folder}")

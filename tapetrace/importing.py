@@ -52,13 +52,15 @@ def import_name(name: str, text: str) -> ModuleType:
     """The module ``name``; the current directory is importable, as with ``python -m``. ``text`` is the whole target, for messages."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise TargetError(f"{name!r} in {text!r} is neither the name of a module nor a .py file{_suggest_module(name, text)}")
-    _make_importable(Path.cwd())
+    _make_importable(_current_folder())
     return _import(name, name, text)
 
 
 def import_file(file: str, text: str) -> ModuleType:
     """The module in ``file``; its folder is importable, as when the file is run. A module imported from it before is used again."""
-    path = Path(os.path.abspath(Path(file).expanduser()))  # not resolved: a link keeps its own folder
+    if not os.path.isabs(file):
+        _current_folder()
+    path = Path(os.path.abspath(os.path.expanduser(file)))  # not resolved: a link keeps its own folder
     if path.is_dir():
         raise TargetError(f"{file} in {text!r} is a folder, name a .py file in it")
     if not path.is_file():
@@ -119,6 +121,13 @@ def _importing(shown: str) -> Iterator[None]:
             yield
     finally:
         sys.argv = argv
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        raise TargetError("the current folder has been deleted, go to one that exists (cd) and try again") from None
 
 
 def _make_importable(folder: Path, last: bool = False) -> None:
@@ -203,7 +212,7 @@ def _suggest_file(path: Path, text: str) -> str:
     near = get_close_matches(path.name, [p.name for p in folder.glob("*.py")], n=1) if folder.is_dir() else []
     if near:
         return f", did you mean {os.path.relpath(folder / near[0])}:{attribute}?"
-    return f", the current folder is {Path.cwd()}"
+    return f", the current folder is {_current_folder()}"
 
 
 def _suggest_module(name: str, text: str) -> str:
@@ -213,7 +222,7 @@ def _suggest_module(name: str, text: str) -> str:
         if file.stem == stem:
             return f", did you mean {file}:{attribute}?"
     parent = name.rpartition(".")[0]
-    places = getattr(sys.modules.get(parent), "__path__", None) if parent else [str(Path.cwd())]
+    places = getattr(sys.modules.get(parent), "__path__", None) if parent else [str(_current_folder())]
     names = [module.name for module in pkgutil.iter_modules(places)] if places else []
     near = get_close_matches(stem, names, n=1)
     if near:

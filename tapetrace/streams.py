@@ -8,6 +8,25 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from tapetrace.errors import OutputError
+
+
+def open_closed_streams() -> None:
+    """Give a stream that was closed before the process began (``>&-``) a place where what is written is lost.
+
+    Otherwise the first file that anybody opens becomes standard output, and Python's own stream is None.
+    """
+    for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(descriptor)
+            except OSError:
+                null = os.open(os.devnull, os.O_RDWR)
+                if null != descriptor:
+                    os.dup2(null, descriptor)
+                    os.close(null)
+            setattr(sys, name, open(descriptor, "r" if descriptor == 0 else "w", encoding="utf-8", errors="backslashreplace", closefd=False))
+
 
 @contextlib.contextmanager
 def output_to_stderr() -> Iterator[None]:
@@ -57,8 +76,17 @@ def put(text: str) -> None:
         _write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more when it ends, and must not fail then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+    except OSError as error:
+        _drop_output()
+        raise OutputError(f"standard output cannot be written ({error.strerror}): let it lead to a place with room") from error
+
+
+def _drop_output() -> None:
+    """Python flushes once more when it ends, and must not fail then."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def _write(text: str) -> None:

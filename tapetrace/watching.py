@@ -110,7 +110,10 @@ class Watched:
 
 
 def _shown(file: str) -> str:
-    path, here = Path(file), Path.cwd()
+    try:
+        path, here = Path(file), Path.cwd()
+    except OSError:  # the current folder was deleted
+        return file
     return str(path.relative_to(here)) if path.is_absolute() and path.is_relative_to(here) else file
 
 

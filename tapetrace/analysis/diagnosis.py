@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Node
+from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
 from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Situation, remedy_for
+from tapetrace.analysis.ways import PREVENTS
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Break
 from tapetrace.model.trace import Source, Trace
@@ -45,7 +47,8 @@ class Diagnosis:
             dtype=dtype,
         )
         detail = self._detail(cause, node, dtype)
-        return Break(cause, node.name, node.type, location, remedy_for(situation), detail, self._reenters(node, cause, location))
+        remedy = remedy_for_metric(node.name) or remedy_for(situation)
+        return Break(cause, node.name, node.type, location, remedy, detail, self._reenters(node, cause, location))
 
     def _reenters(self, node: Node, cause: Cause, left: Location | None) -> Location | None:
         """Where a value came back that had left on another line."""
@@ -59,7 +62,7 @@ class Diagnosis:
             return node.hidden.location
         if cause in _NOT_RECORDED and self.call.tape.opened is not None:
             return self.trace.locate(*node.origin, self.call.tape.opened)
-        return self.locate(node)
+        return self.locate(node) or (self.trace.compiled_at if is_compiled_loss(node.name) else None)
 
     def _after_tape(self, node: Node) -> bool | None:
         """True when the op came after the tape was closed, False when before it was opened."""
@@ -100,11 +103,11 @@ class Diagnosis:
         return Break(cause, "", "", self.call.location, remedy_for(situation), detail)
 
     def of_raising_op(self, n: int) -> Break:
-        """The op without a registered gradient at which the call raises."""
+        """The op without a registered gradient, or that forbids one, at which the call raises."""
         node = self.flat.nodes[n]
         location = self.locate(node)
-        remedy = remedy_for(Situation(Cause.NO_GRADIENT_REGISTERED, op_type=node.type, location=location))
-        return Break(Cause.NO_GRADIENT_REGISTERED, node.name, node.type, location, remedy)
+        cause = Cause.STOP_GRADIENT if node.type == PREVENTS else Cause.NO_GRADIENT_REGISTERED
+        return Break(cause, node.name, node.type, location, remedy_for(Situation(cause, op_type=node.type, location=location)))
 
     def of_branch(self, entering: Node) -> Break:
         """The branch that must be taken for a conditional source: the one that ``entering`` leads into."""

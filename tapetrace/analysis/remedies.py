@@ -183,7 +183,10 @@ def _not_watched(s: Situation) -> str:
             f"{_the_variable(s)} has `trainable=False`: ask for `trainable_variables` in place of `variables`, or call `tape.watch` on it if its "
             "gradient is wanted"
         )
-    return f"the tape was opened with `watch_accessed_variables=False`: call `tape.watch` on {_the_variable(s)} before it is read"
+    return (
+        f"the tape did not see {_the_variable(s)} read (it was opened with `watch_accessed_variables=False`, or a raw op was given the handle): "
+        "call `tape.watch` on it before that"
+    )
 
 
 def _non_float_source(s: Situation) -> str:

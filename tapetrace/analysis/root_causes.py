@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Tensor
 from tapetrace.analysis.sources import Answer
-from tapetrace.analysis.ways import Passage, Way
+from tapetrace.analysis.ways import PREVENTS, Passage, Way
 from tapetrace.model.report import Break, RootCause
 from tapetrace.model.words import Cause, Verdict
 
@@ -75,11 +75,15 @@ class _Reopening:
         else:
             reached = self._reached(group)
             alive = [a for a in self.answers if a.tensor in reached and a.verdict.is_broken and not _is_barred(a)]
-            if cause is not Cause.NO_GRADIENT_REGISTERED:
+            if cause is not Cause.NO_GRADIENT_REGISTERED and not self._prevents(group):
                 alive = [a for a in alive if a.tensor not in alive_now]
             elif self._still_raises(group, reached):
                 alive = []
         return tuple(dict.fromkeys(_name(a) for a in alive))
+
+    def _prevents(self, group: _Group) -> bool:
+        """Whether the call raises here since an op forbids the gradient."""
+        return any(node.type == PREVENTS and node.name in group.ops for node in self.flat.nodes)
 
     def _still_raises(self, group: _Group, reached: set[Tensor]) -> bool:
         """Whether the call would meet another op without a gradient."""

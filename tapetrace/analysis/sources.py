@@ -48,7 +48,7 @@ class Verdicts:
         own = self._own_breaks(source, t)
         if self.call.tape_reused:
             return Answer(source, t, Verdict.ERROR, (self.diagnosis.of_call(Cause.TAPE_REUSED),), self._data_path(t))
-        verdict = self._live_verdict(t) if not own else None
+        verdict = None if own or self._is_unseen(source, t) else self._live_verdict(t)
         if self.connection.raises and (verdict is not None or (not own and t in self.connection.live_if_registered)):
             return Answer(source, t, Verdict.ERROR, self._raising_breaks(t), self._data_path(t))
         if t is None or verdict is None:
@@ -73,6 +73,12 @@ class Verdicts:
             return []  # it is not on the tape because nothing recorded reads it, and that is the break
         return [self.diagnosis.of_source(source, Cause.NOT_WATCHED)]
 
+    def _is_unseen(self, source: Source, t: Tensor | None) -> bool:
+        """Whether the tape never saw the variable read, since its handle was given to a raw op: what watches by itself watches reads."""
+        return (
+            source.returned is not Returned.TENSOR and t is not None and not self.connection.is_tracked(t) and t not in self.connection.float_targets
+        )
+
     def _live_verdict(self, t: Tensor | None) -> Verdict | None:
         """None for a source that is not live, nor could be."""
         live = self.connection.live
@@ -87,9 +93,10 @@ class Verdicts:
         return Verdict.CONDITIONAL if t in live.possible else Verdict.OPAQUE
 
     def _raising_breaks(self, t: Tensor | None) -> tuple[Break, ...]:
-        on_path = [self.diagnosis.of_step(s) for s in breaks_on(self._data_path(t))]
-        if on_path and on_path[0].cause is Cause.NO_GRADIENT_REGISTERED:
-            return tuple(on_path)
+        closed = breaks_on(self._data_path(t))
+        on_path = tuple(self.diagnosis.of_step(s) for s in closed)
+        if on_path and (closed[0].way.raises or on_path[0].cause is Cause.NO_GRADIENT_REGISTERED):
+            return on_path
         if self.connection.raising:
             return (self.diagnosis.of_raising_op(self.connection.raising[-1]),)
         said = self.call.error.message if self.call.error else ""

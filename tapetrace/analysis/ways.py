@@ -48,7 +48,9 @@ CARRIED_WRITE = Way(Passage.CARRIED, Cause.VARIABLE_WRITE)
 NO_DATA = Way(Passage.NO_DATA)
 WRITE = Way(Passage.CLOSED, Cause.VARIABLE_WRITE)
 
-_STOPS = frozenset({"StopGradient", "PreventGradient"})
+PREVENTS = "PreventGradient"
+"""Raises LookupError when gradient comes to it, as an op does that lacks one, and is meant to."""
+
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 _DATASET_MARKS = ("Dataset", "Iterator")
 _SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Size", "Rank", "VariableShape", "ZerosLike", "OnesLike", "BroadcastGradientArgs"})
@@ -70,6 +72,7 @@ _BY_GATE = {
 
 _BY_TYPE = {
     "stop": Way(Passage.CLOSED, Cause.STOP_GRADIENT),
+    "prevent": Way(Passage.CLOSED, Cause.STOP_GRADIENT, raises=True, if_registered=True),
     "python": Way(Passage.CLOSED, Cause.PYTHON_FUNCTION),
     "dataset": Way(Passage.CLOSED, Cause.DATASET),
 }
@@ -81,8 +84,10 @@ _BY_RECORDING = {
 
 
 def _type_family(op_type: str) -> str | None:
-    if op_type in _STOPS:
+    if op_type == "StopGradient":
         return "stop"
+    if op_type == PREVENTS:
+        return "prevent"
     if op_type in _PYTHON:
         return "python"
     if any(mark in op_type for mark in _DATASET_MARKS):
@@ -101,7 +106,7 @@ def judge(op_type: str, gate: Gate, recording: Recording) -> Way:
     family = _type_family(op_type)
     if family is None or way is CARRIED or (family == "python" and gate is Gate.PYTHON):
         return unrecorded(way, recording)
-    return _BY_TYPE[family]
+    return unrecorded(_BY_TYPE[family], recording)
 
 
 def unrecorded(way: Way, recording: Recording) -> Way:

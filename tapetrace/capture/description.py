@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,7 +10,9 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
+from tapetrace.capture.living import living
 from tapetrace.capture.recorder import CallRecord
+from tapetrace.capture.replicas import parts_of
 from tapetrace.capture.values import is_tensor, name_of, tensor_of
 from tapetrace.capture.variables import VariableNames, describe_variable, is_variable, spec_of
 from tapetrace.model.trace import GradientCall, Ref, Source, Tape, TensorSpec
@@ -43,6 +44,7 @@ def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before
         tape_reused=call.tape_reused,
         unconnected_zero=call.unconnected_zero,
         made=call.made,
+        replica=call.replica,
     )
 
 
@@ -83,7 +85,7 @@ def name_variables(calls: Sequence[CallRecord], names: VariableNames) -> list[An
                 watched[id(value.handle)] = value
     if watched:
         names.add(watched.values())
-        names.add(v for v in _keras_variables() if id(v.handle) in watched)
+        names.add(v for v in _keras_variables() if any(id(part.handle) in watched for part in parts_of(v)))
     found = [names.of_handle(v.handle) for v in watched.values()]
     frozen = _frozen_by_tf_keras() if found else frozenset()
     # A frozen Keras layer leaves its tf.Variable trainable.
@@ -95,7 +97,7 @@ def _keras_variables() -> Iterable[Any]:
     kind = getattr(sys.modules.get("keras"), "Variable", None)
     if kind is None:
         return []
-    return [o for o in gc.get_objects() if isinstance(o, kind) and getattr(o, "_value", None) is not None]
+    return [v for v in living(kind) if getattr(v, "_value", None) is not None]
 
 
 def _frozen_by_tf_keras() -> frozenset[int]:
@@ -103,8 +105,7 @@ def _frozen_by_tf_keras() -> frozenset[int]:
     kind = getattr(getattr(sys.modules.get("tf_keras"), "layers", None), "Layer", None)
     if kind is None:
         return frozenset()
-    layers = [o for o in gc.get_objects() if issubclass(type(o), kind)]
-    return frozenset(id(v) for layer in layers if not layer.trainable for v in layer.weights)
+    return frozenset(id(v) for layer in living(kind) if not layer.trainable for v in layer.weights)
 
 
 def keras_version() -> str:

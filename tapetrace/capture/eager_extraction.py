@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from tapetrace.capture import private
 from tapetrace.capture.eager_gates import EagerGates
 from tapetrace.capture.eager_log import CUSTOM_GRADIENT, EagerLog, EagerOp
 from tapetrace.capture.extraction import Extraction
+from tapetrace.capture.living import living
 from tapetrace.capture.python_code import referred_handles
 from tapetrace.capture.variables import VariableNames, describe_variable
 from tapetrace.model.trace import Body, CallKind, FunctionCall, Gate, GateTable, Hidden, Op
@@ -92,8 +92,7 @@ class EagerExtraction:
 
 
 def _function_graphs() -> dict[str, Any]:
-    alive = (o for o in gc.get_objects() if issubclass(type(o), private.AtomicFunction))
-    return {_text(f.name): f.graph for f in alive if getattr(f, "graph", None) is not None}
+    return {_text(f.name): f.graph for f in living(private.AtomicFunction) if getattr(f, "graph", None) is not None}
 
 
 def executed_graphs(log: EagerLog) -> set[int]:

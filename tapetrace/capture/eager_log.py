@@ -15,8 +15,8 @@ from tapetrace.capture import private
 from tapetrace.capture.backward_probe import ask_backward
 from tapetrace.capture.constants import Constants
 from tapetrace.capture.digests import digest_of
+from tapetrace.capture.nesting import Turn
 from tapetrace.capture.patches import Patches
-from tapetrace.capture.replicas import is_led_by, leader
 from tapetrace.capture.variables import spec_of
 from tapetrace.capture.visible_reads import make_reads_visible
 from tapetrace.model.trace import Ref, TensorSpec
@@ -66,7 +66,7 @@ class EagerLog:
         self.kept: dict[Ref, Any] = {}
         self._given: dict[int, list[Any]] | None = None
         self._constants = Constants()
-        self._thread = leader()
+        self.turn = Turn()
         self._numpy: Callable[[Any], Any] = private.EagerTensorBase.numpy
 
     @contextmanager
@@ -81,10 +81,11 @@ class EagerLog:
                 yield self
             finally:
                 private.remove_op_callback(self._saw)
+                self.turn.end()
 
     def is_ours(self) -> bool:
         """Whether the current thread is the one that runs the step, or runs a replica for it."""
-        return is_led_by(self._thread)
+        return self.turn.is_now()
 
     def keep_tensors(self) -> None:
         """From now on keep every tensor of the forward pass that can carry gradient, by ref, in ``kept``, and what each op was given."""
@@ -150,8 +151,7 @@ class EagerLog:
             caller = sys._getframe(1).f_globals.get("__name__", "")
             if not self.is_ours() or not caller.endswith("ops.custom_gradient") or not all(isinstance(t, private.EagerTensorBase) for t in outputs):
                 return original(op_type, outputs, inputs, backward, forward)
-            # What no tape tracks is seen as the ops of the function; replicas add up their values where nobody looks.
-            if not private.should_record(list(inputs)) and all(self.ref(t) is not None for t in outputs):
+            if not private.should_record(list(inputs)):  # then the function's own ops stay on the tapes
                 return original(op_type, outputs, inputs, backward, forward)
             refs = tuple(self.ref_or_leaf(t) for t in inputs)
             # The function's own results come first, so that what they were computed from is seen as a path, though a closed one.

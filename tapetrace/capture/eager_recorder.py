@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord, Recorder
+from tapetrace.capture.replicas import local
 from tapetrace.capture.values import is_tensor, tensor_of
 from tapetrace.capture.variables import handle_of, is_variable
 from tapetrace.model.trace import Ref, Tape
@@ -31,10 +31,12 @@ class EagerRecorder(Recorder):
         self.target_refs: dict[int, list[Ref | None]] = {}
         self.source_refs: dict[int, list[Ref | None]] = {}
         self.gradient_refs: dict[int, list[Ref | None]] = {}
+        self.handed_on: set[Ref | None] = set()
+        """What replicas gave to each other, which TensorFlow may add up in threads of its own where nobody looks."""
         self._asks_outside = False  # a call made in a function about eager tensors
 
     def _is_ours(self) -> bool:
-        return threading.get_ident() == self._thread
+        return self.turn.is_now()
 
     def _is_graph(self) -> bool:
         return not self._asks_outside and isinstance(private.default_graph(), private.FuncGraph)
@@ -54,6 +56,17 @@ class EagerRecorder(Recorder):
         if call.graph is not None:
             super().close_call(call)
 
+    def _wrap_elsewhere(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        waiting = super()._wrap_elsewhere(original)
+
+        def handing_on(*args: Any, **kwargs: Any) -> Any:
+            if self._is_ours() and not self._is_graph():
+                given = tf.nest.flatten((args, kwargs), expand_composites=True)
+                self.handed_on.update(self.log.ref(t) for t in given if isinstance(t, private.EagerTensorBase))
+            return waiting(*args, **kwargs)
+
+        return handing_on
+
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
         if self._is_graph():
             self._asks_outside = all(isinstance(t, private.EagerTensorBase) for t in tf.nest.flatten(target))
@@ -67,7 +80,7 @@ class EagerRecorder(Recorder):
             return super()._begin(kind, target, sources, tape, watched)
         index = len(self.calls)
         self.target_refs[index] = [self._ref(t) for t in tf.nest.flatten(target)]
-        self.source_refs[index] = [self._ref(s) for s in tf.nest.flatten(sources)]
+        self.source_refs[index] = [self._ref(local(s)) for s in tf.nest.flatten(sources)]
         return super()._begin(kind, target, sources, tape, watched)
 
     def _ref(self, value: Any) -> Ref | None:

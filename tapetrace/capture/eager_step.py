@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.joining import joined
+from tapetrace.capture.living import living
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.trace_step import describe_trace
@@ -54,7 +54,7 @@ def _trace(run: EagerRun, calls: list[CallRecord], target: str, error: TraceErro
     recorder, log = run.recorder, run.log
     names = VariableNames()
     others = name_variables(calls, names)
-    names.add(v for v in gc.get_objects() if issubclass(type(v), private.BaseResourceVariable))
+    names.add(living(private.BaseResourceVariable))
     before = Before(current_history(), recorder.locator)
     extraction = Extraction(recorder.snapshots, GateProber(), names)
     body = EagerExtraction(log, extraction, names).body(_hidden_of(log, before, entered))
@@ -123,7 +123,7 @@ def _not_applied(run: EagerRun, calls: list[CallRecord]) -> tuple[tuple[int, int
         for s, (gradient, ref) in enumerate(zip(call.gradients or (), run.recorder.gradient_refs.get(call.index, ()), strict=False)):
             if gradient is None or ref is None or call.error is not None or not is_variable(call.sources[s]):
                 continue
-            if ref not in read and id(tensor_of(gradient)) not in returned:
+            if ref not in read and ref not in run.recorder.handed_on and id(tensor_of(gradient)) not in returned:
                 found.append((calls.index(call), s))
     return tuple(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -38,7 +39,7 @@ def stored_graph(text: str) -> StoredGraph | None:
 
     Raises `TargetError` for a folder without a SavedModel and for a file of that kind which is not there.
     """
-    whole = Path(text.strip()).expanduser()
+    whole = Path(os.path.expanduser(text.strip()))
     if text.strip() and whole.is_dir():
         if not _holds_saved_model(whole):
             raise TargetError(f"the folder {text} holds no saved_model.pb: give the folder of a SavedModel, or a function, path/train.py:train_step")
@@ -48,7 +49,7 @@ def stored_graph(text: str) -> StoredGraph | None:
             raise TargetError(f"there is no file {text}, the current folder is {Path.cwd()}")
         return _of_file(text, whole)
     before, colon, name = text.strip().rpartition(":")
-    named = Path(before).expanduser()
+    named = Path(os.path.expanduser(before))
     if not colon or not before or not name:
         return None
     if named.is_dir() and _holds_saved_model(named):

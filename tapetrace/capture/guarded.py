@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tapetrace.capture.recorder import Recorder
+from tapetrace.capture.replicas import MERGE, RUN
 
 CALLS = ("gradient", "jacobian", "batch_jacobian")
 TAPE_METHODS = ("_push_tape", "_pop_tape", "stop_recording", "reset", "watch", *CALLS)
@@ -59,5 +60,7 @@ def _wrap(recorder: Recorder, name: str) -> Wrap:
         "watch": recorder._wrap_watch,
         SYMBOLIC: recorder._wrap_symbolic,
         FORWARD: recorder._wrap_forward,
+        RUN: recorder._wrap_run,
+        MERGE: recorder._wrap_elsewhere,
     }
     return wraps_of[name]

@@ -41,6 +41,8 @@ class History:
         self._early = EarlyEscapes(self._variables_behind)
         self.compiled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         """Stack of the last ``compile`` of each Keras model."""
+        self.built: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        """For each Keras operation, layers among them, the stack that first put it into a functional or sequential model."""
         self._past: dict[int, tuple[weakref.ref[Any], Past]] = {}
         self._undo: list[Callable[[], None]] = []
         self._costly: list[Callable[[], None]] = []
@@ -99,6 +101,9 @@ class History:
             self._thread = threading.get_ident()
         elif hasattr(sys.modules[module], "Model"):
             patches.wrap(sys.modules[module].Model, "compile", self._wrap_compile)
+            node = private.keras_node() if module == "keras" else None
+            if node is not None:
+                patches.wrap(node, "__init__", self._wrap_node)
         self._undo.append(patches.undo)
 
     def rest(self) -> None:
@@ -156,6 +161,16 @@ class History:
             return result
 
         return compile
+
+    def _wrap_node(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        from tapetrace.capture import private
+
+        def __init__(node: Any, operation: Any, *args: Any, **kwargs: Any) -> None:
+            original(node, operation, *args, **kwargs)
+            if operation not in self.built:
+                self.built[operation] = private.tf_stack.extract_stack()
+
+        return __init__
 
     def _saw(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         """Called by TensorFlow after each eager op of this thread."""

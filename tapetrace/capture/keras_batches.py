@@ -38,6 +38,17 @@ def batch_of(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
     return tuple(parts)
 
 
+def handed_over(model: Any, batch: tuple[Any, ...], args: Sequence[Any]) -> Any:
+    """What ``train_step`` is given when ``fit`` is given ``args``: a batch of `batch_of`, or ``x`` itself when there is nothing but one ``x``.
+
+    A ``train_step`` of the user's, of an autoencoder or a GAN, takes ``x`` as its ``data`` then.
+    """
+    nested = (tuple, list, dict) if _keras_of(model) == "tf_keras" else (tuple, list)
+    if len(batch) != 1 or isinstance(batch[0], nested) or isinstance(getattr(args[0] if args else None, "element_spec", None), tuple):
+        return batch
+    return batch[0]
+
+
 def _given(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     name = model_name(model)
     wanted = f"check({name}, x, y, sample_weight) takes what {name}.fit takes, or one tf.data.Dataset"
@@ -85,9 +96,14 @@ def _by_class(y: Any, class_weight: Mapping[int, float]) -> Any:
 
 def _floats(model: Any) -> str:
     """The dtype that the Keras of this model gives floats."""
-    names = [base.__module__.partition(".")[0] for base in type(model).__mro__]
-    package = sys.modules.get(next((n for n in names if n in ("keras", "tf_keras")), ""))
+    package = sys.modules.get(_keras_of(model))
     return str(package.backend.floatx()) if package is not None else "float32"
+
+
+def _keras_of(model: Any) -> str:
+    """``keras`` or ``tf_keras``, empty for neither."""
+    names = [base.__module__.partition(".")[0] for base in type(model).__mro__]
+    return next((n for n in names if n in ("keras", "tf_keras")), "")
 
 
 def _tensors(data: Any, floats: str) -> Any:

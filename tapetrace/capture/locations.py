@@ -69,7 +69,7 @@ class Locator:
         self._in_function: dict[tuple[tuple[RawFrame, ...], str, str], Location | None] = {}
 
     def learn(self, run: Sequence[RawFrame], generated: Mapping[tuple[str, int], RawFrame]) -> None:
-        """What the stacks in the threads of replicas lack: the stack of the ``strategy.run`` that started them, and where generated lines came from."""
+        """What stacks in the threads of replicas lack: that of the ``strategy.run`` which started them, and where generated lines came from."""
         self._runs.add(tuple(run[: 1 + max((i for i, f in enumerate(run) if _runs_replicas(f)), default=-1)]))
         self._generated.update(generated)
 

@@ -7,7 +7,6 @@ of the step is still seen; that TensorFlow would have raised is noted.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.locations import Locator, here
+from tapetrace.capture.nesting import Turn
 from tapetrace.model.trace import TraceError
 
 _BACKWARD = frozenset({"_gradient_function", "get_gradient_function"})
@@ -31,14 +31,14 @@ class MissingGradients:
         self.outside: list[TraceError] = []
         self.is_in_call = False
         self._locator = locator
-        self._thread = threading.get_ident()
+        self._turn = Turn()
 
     def wrap_lookup(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(registry: Any, name: str) -> Any:
             try:
                 return original(registry, name)
             except LookupError:
-                if registry is not private.gradient_registry or threading.get_ident() != self._thread:
+                if registry is not private.gradient_registry or not self._turn.is_now():
                     raise
                 if sys._getframe(1).f_code.co_name not in _BACKWARD or name.endswith("Call") or private.op_definitions.get(name) is None:
                     raise
@@ -48,6 +48,10 @@ class MissingGradients:
                 return _zeros
 
         return lookup
+
+    def end(self) -> None:
+        """From now on whoever looks a gradient up gets TensorFlow's answer."""
+        self._turn.end()
 
     @staticmethod
     def message(op_type: str) -> str:

@@ -13,6 +13,7 @@ from tapetrace.capture.eager_step import trace_eagerly
 from tapetrace.capture.escapes import Escapes
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
+from tapetrace.capture.nesting import Turn
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.restoring import all_variable_handles
 from tapetrace.model.trace import Ref, Trace, TraceError
@@ -54,9 +55,10 @@ class RunRecorder(EagerRecorder):
 class Execution:
     """One execution of a step, and all that was computed since the one before it."""
 
-    def __init__(self, locator: Locator) -> None:
+    def __init__(self, locator: Locator, turn: Turn) -> None:
         self.log = RunLog()
         self.recorder = RunRecorder(locator, self.log)
+        self.log.turn = self.recorder.turn = turn  # not that of the thread that makes this object, which may be another
         self.number = 0
         self.sites: set[Site] = set()
         self.is_partial = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from typing import Any
 
 from tapetrace.capture import private
 from tapetrace.capture.final_calls import final_calls
+from tapetrace.capture.living import living
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.observed_inputs import Inputs, inputs_of
 from tapetrace.capture.recorder import CallRecord, Recorder
@@ -27,13 +27,15 @@ class ObservedGraph(Recorder):
         self._variables: tuple[Any, ...] = ()
         self._is_finished = False
 
+    def _is_ours(self) -> bool:
+        return True  # the observer asks about this graph alone, in whichever thread it is built
+
     def finish(self) -> None:
         """The trace has ended: hold all functions that it is made of, since TensorFlow takes the graph of a function to pieces when that goes."""
         self._is_finished = True
         self._keep_variables()
         graphs = {id(draft.graph) for draft in self.snapshots.drafts.values()} | {id(g) for c in self.calls for g in c.around} | {id(self.root)}
-        alive = [o for o in gc.get_objects() if issubclass(type(o), private.ConcreteFunction)]
-        self._functions = [f for f in alive if id(f.graph) in graphs]
+        self._functions = [f for f in living(private.ConcreteFunction) if id(f.graph) in graphs]
 
     def trace(self, target: str) -> tuple[Trace, list[Inputs]]:
         """The facts of the trace, and what each of its gradient calls was traced with."""

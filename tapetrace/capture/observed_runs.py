@@ -9,8 +9,10 @@ from typing import Any
 from tapetrace.capture import private
 from tapetrace.capture.history import current_history
 from tapetrace.capture.locations import Locator
+from tapetrace.capture.nesting import Turn
 from tapetrace.capture.observed_execution import Execution, RunRecorder, Site
 from tapetrace.capture.patches import Patches
+from tapetrace.capture.replicas import current_replica
 from tapetrace.capture.visible_reads import make_reads_visible
 from tapetrace.model.locations import Location
 
@@ -32,6 +34,7 @@ class ObservedThread:
 
     def __init__(self, locator: Locator, done: Callable[[Execution], None], number: Callable[[], int]) -> None:
         self._locator = locator
+        self._whose = Turn()
         self._done = done
         self._number = number
         self._opened: dict[Site, int] = {}
@@ -60,7 +63,9 @@ class ObservedThread:
 
     def opening(self, tape: Any) -> None:
         """A tape is about to be opened by the code that called the instrument."""
-        site = None if self._depth or self.is_in_call or tape._tape is not None else self._site()
+        again = current_replica()
+        is_part = again is not None and again.number > 0 and self._current is not None  # of the step that the first replica began
+        site = None if self._depth or self.is_in_call or tape._tape is not None or is_part else self._site()
         self._depth += 1
         if site is None:
             return
@@ -83,13 +88,14 @@ class ObservedThread:
     def wants(self, location: Location | None) -> bool:
         """Whether a gradient call on this line is to be recorded, which may be made many times in one execution."""
         assert self._current is not None
-        return sum(c.location == location for c in self._current.recorder.calls) < EXECUTIONS
+        replica = current_replica()
+        return sum(c.location == location and c.replica == replica for c in self._current.recorder.calls) < EXECUTIONS
 
     def after_call(self) -> None:
         """A gradient call has ended: what is computed from now on may belong to the next execution."""
         if self._current is not None and not self.is_in_call:
             self._current.number = self._current.number or self._number()
-            self._next = Execution(self._locator)
+            self._next = Execution(self._locator, self._whose)
 
     # Going on and off.
 
@@ -101,7 +107,7 @@ class ObservedThread:
         """Record from now on."""
         if self._current is not None:
             return
-        self._current = Execution(self._locator)
+        self._current = Execution(self._locator, self._whose)
         self._current.is_partial = is_partial
         self._watch(self._current)
         private.add_op_callback(self._saw)
@@ -140,7 +146,7 @@ class ObservedThread:
         if not ended.recorder.calls:
             return
         self._next = None
-        self._current = following or Execution(self._locator)
+        self._current = following or Execution(self._locator, self._whose)
         self._unwatch()
         self._watch(self._current)
         self.is_paused = True

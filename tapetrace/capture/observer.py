@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -24,7 +25,9 @@ from tapetrace.capture.observed_graphs import ObservedGraph
 from tapetrace.capture.observed_inputs import Inputs
 from tapetrace.capture.observed_runs import ObservedThread
 from tapetrace.capture.patches import Patches
+from tapetrace.capture.probe import SCRATCH
 from tapetrace.capture.recorder import SPELLINGS
+from tapetrace.capture.replicas import MERGE, RUN, leading_thread, note_leaders
 from tapetrace.capture.restoring import restored
 from tapetrace.model.locations import Location
 from tapetrace.model.trace import Trace
@@ -54,13 +57,15 @@ class Observer:
         self._numbers = count(1)
         self._watches: set[int] = set()
         self._patches = Patches()
+        self._paused = threading.local()
         self._reset(())
 
     def _reset(self, user_roots: Iterable[str | Path]) -> None:
         self._locator = Locator(user_roots)
         self._local = threading.local()
         self._threads: list[ObservedThread] = []
-        self._graphs: dict[tuple[int, int], ObservedGraph] = {}
+        self._of_thread: WeakKeyDictionary[threading.Thread, ObservedThread] = WeakKeyDictionary()
+        self._graphs: dict[int, ObservedGraph] = {}
         self._executions: list[Execution] = []
         self._described: dict[int, Trace] = {}
         self._roots: dict[Location | None, set[int]] = {}
@@ -73,10 +78,11 @@ class Observer:
             if not self._watches:
                 self._reset(user_roots)
                 self._install()
+            for thread in self._threads:
+                thread.hand_on()  # what was recorded until now was before this watch
+                thread.again()
             mark = next(self._numbers)
             self._watches.add(mark)
-            for thread in self._threads:
-                thread.again()
         self._thread().start()
         return mark
 
@@ -104,7 +110,7 @@ class Observer:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Within this context nothing is seen in this thread: what runs here is not the user's program."""
-        self._local.paused = self._is_paused() + 1
+        self._paused.depth = getattr(self._paused, "depth", 0) + 1
         thread: ObservedThread | None = getattr(self._local, "thread", None)
         was = thread.is_paused if thread is not None else False
         if thread is not None:
@@ -112,13 +118,17 @@ class Observer:
         try:
             yield
         finally:
-            self._local.paused -= 1
+            self._paused.depth -= 1
             if thread is not None:
                 thread.is_paused = was
 
     def _is_paused(self) -> int:
-        paused: int = getattr(self._local, "paused", 0)
-        return paused
+        if not self._watches:
+            return 1  # somebody still calls an instrument that was taken off
+        if threading.current_thread().name == SCRATCH:
+            return 1  # a gradient function that is being asked, perhaps while the lock is held: ``tf.recompute_grad`` opens tapes
+        depth: int = getattr(self._paused, "depth", 0)
+        return depth
 
     # What was seen.
 
@@ -159,14 +169,21 @@ class Observer:
             self._patches.wrap(private.GradientTape, name, self._instrument(name))
         self._patches.wrap(private.gradients_util, SYMBOLIC, self._symbolic_instrument)
         self._patches.wrap(tf.autodiff.ForwardAccumulator, FORWARD, self._instrument(FORWARD))
+        self._patches.wrap(private.mirrored_run, RUN, self._instrument(RUN))
+        self._patches.wrap(private.mirrored_run._MirroredReplicaContext, MERGE, self._instrument(MERGE))
+        note_leaders(self._patches)
         private.trace_callbacks.append(self._completed)
 
     def _thread(self) -> ObservedThread:
         thread: ObservedThread | None = getattr(self._local, "thread", None)
         if thread is None:
-            thread = self._local.thread = ObservedThread(self._locator, self._ended, lambda: next(self._numbers))
+            leader = leading_thread()  # replicas are parts of one step
             with self._lock:
-                self._threads.append(thread)
+                thread = self._of_thread.get(leader)
+                if thread is None:
+                    thread = self._of_thread[leader] = ObservedThread(self._locator, self._ended, lambda: next(self._numbers))
+                    self._threads.append(thread)
+            self._local.thread = thread
         return thread
 
     def _instrument(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -194,21 +211,19 @@ class Observer:
 
     def _in_graph(self, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         thread: ObservedThread | None = getattr(self._local, "thread", None)
-        is_theirs = (thread is not None and thread.is_in_call) or _is_another_replica()
-        graph = None if is_theirs else self._graph()
+        graph = None if thread is not None and thread.is_in_call else self._graph()
         if graph is None or (name in (*CALLS, SYMBOLIC) and not self._wants(graph)):
             return original(*args, **kwargs)
         return guarded(graph, name, original, args, kwargs, self._fail)
 
-    def _graph(self) -> ObservedGraph | None:
+    def _graph(self) -> ObservedGraph:
         root = private.default_graph()
         while isinstance(root.outer_graph, private.FuncGraph):
             root = root.outer_graph
-        key = (id(root), threading.get_ident())
         with self._lock:
-            if key not in self._graphs:
-                self._graphs[key] = ObservedGraph(root, self._locator)
-            return self._graphs[key]
+            if id(root) not in self._graphs:
+                self._graphs[id(root)] = ObservedGraph(root, self._locator)
+            return self._graphs[id(root)]
 
     def _wants(self, graph: ObservedGraph) -> bool:
         if graph._inside:
@@ -225,12 +240,11 @@ class Observer:
         name = getattr(concrete, "name", "")
         self._known.add(name.decode() if isinstance(name, bytes) else str(name))
         with self._lock:
-            mine = [(key, graph) for key, graph in self._graphs.items() if graph.root is concrete.graph]
-            for key, graph in mine:
-                if graph.calls:
-                    graph.finish()
-                else:
-                    del self._graphs[key]
+            graph = self._graphs.get(id(concrete.graph))
+            if graph is not None and graph.calls:
+                graph.finish()
+            elif graph is not None:
+                del self._graphs[id(concrete.graph)]
 
     def _eagerly(self, name: str, original: Callable[..., Any], tape: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         thread = self._thread()
@@ -258,12 +272,6 @@ class Observer:
         text = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
         if text not in self._failures:
             self._failures.append(text)
-
-
-def _is_another_replica() -> bool:
-    """Whether this thread builds what ``tf.distribute`` runs on the second device or a later one: a copy of what the first runs."""
-    number = getattr(tf.distribute.get_replica_context(), "_replica_id_in_sync_group", 0)
-    return isinstance(number, int) and number > 0
 
 
 observer = Observer()

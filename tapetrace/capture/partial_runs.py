@@ -61,6 +61,8 @@ class Part:
         """The reduced tensors. Raises what TensorFlow raises, and `CannotRun` when that would do harm."""
         used = self.used(feeds)
         self._refuse_to_consume(used)
+        if self._function is None and _meets_replicas(self._define()):
+            raise CannotRun("the step was not run, since a part of it would wait for replicas that are not run with it")
         if self._function is None:
             self._fed = [t.name for t, _ in used]
             self._function = tf.function(self._imported, autograph=False)
@@ -89,6 +91,22 @@ class Part:
 
 PREFIX = "tapetrace_part"
 """Stands before the names of the ops of a part, when TensorFlow names one in a message."""
+
+
+def _meets_replicas(definition: Any) -> bool:
+    """Whether a graph, or a function that it calls, holds an op that ends only when other replicas run theirs."""
+    library = {f.signature.name: f.node_def for f in definition.library.function}
+    seen: set[str] = set()
+    stack = [definition.node]
+    while stack:
+        for node in stack.pop():
+            if node.op.startswith(("Collective", "Nccl")):
+                return True
+            named = [node.op, *(f.name for a in node.attr.values() for f in (a.func, *a.list.func))]
+            found = [name for name in named if name in library and name not in seen]
+            seen.update(found)
+            stack.extend(library[name] for name in found)
+    return False
 
 
 def _ancestors(tensors: Sequence[Any]) -> tuple[set[str], set[str]]:
@@ -128,6 +146,8 @@ class Values:
 
     def _of_root(self) -> list[tuple[Any, Any]]:
         captured = {id(internal): external for external, internal in self._root.captures}
+        for internal, value_now in zip(self._root.deferred_internal_captures, self._root.deferred_external_captures, strict=True):
+            captured.update(zip(map(id, tf.nest.flatten(internal)), tf.nest.flatten(value_now()), strict=True))
         plain = [t for t in self._root.inputs if id(t) not in captured]
         return [*zip(plain, self._arguments, strict=True), *((t, captured[id(t)]) for t in self._root.inputs if id(t) in captured)]
 

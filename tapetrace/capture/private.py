@@ -5,6 +5,7 @@ A name that is missing raises `InstallationError` when this module is imported, 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,11 @@ _gradient_function = _find("tensorflow.python.eager.backprop", "_gradient_functi
 def eager_gradient(op_type: str, attrs: Any, inputs: list[Any], outputs: list[Any], came: list[Any]) -> Any:
     """What the registered gradient function of an op that ran eagerly makes of ``came``, the gradients of its outputs; as a tape asks it."""
     return _gradient_function(op_type, attrs, len(inputs), inputs, outputs, came, [], "")
+
+
+def keras_node() -> Any:
+    """Keras 3's class for one place of an operation in a functional model, ``Node(operation, call_args, …)``; None where there is none."""
+    return getattr(sys.modules.get("keras.src.ops.node"), "Node", None)
 
 
 def function_graph(graph: Any, name: str) -> Any:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.dependence import Value, trace_dependence
+from tapetrace.capture.replicas import one_for_all
 
 SCRATCH = "tapetrace_probe"
 """Name of every scratch graph: a gradient call made in one (``tf.recompute_grad`` makes some) is not the user's."""
@@ -99,7 +101,8 @@ def _answer(op: Any, gradient_function: Callable[..., Any], linear: bool, zeros:
             else:
                 gradient = tf.zeros_like(copy.outputs[j]) if zeros else None
             incoming.append(gradient)
-        outgoing = gradient_function(copy, *incoming)
+        with one_for_all() if not linear else nullcontext():
+            outgoing = gradient_function(copy, *incoming)
         gradients = list(outgoing) if isinstance(outgoing, (list, tuple)) else [outgoing]
         if len(gradients) != len(op.inputs):
             raise ValueError(f"{len(gradients)} gradients returned for {len(op.inputs)} inputs")

@@ -30,18 +30,18 @@ def _zeros(source: Any) -> Any:
     return tf.zeros(shape, dtype) if shape.is_fully_defined() else tf.zeros_like(tensor)
 
 
-def idle_optimizers(patches: Patches, is_observed: Callable[[], bool]) -> None:
-    """Keras optimizers update nothing while ``patches`` stand, unless an outer tape is recording their updates."""
+def idle_optimizers(patches: Patches, has_to_work: Callable[[], bool]) -> None:
+    """Keras optimizers update nothing while ``patches`` stand, unless one ``has_to_work``: an outer tape records it, or it is another thread's."""
     for module, method in (("keras", "apply"), ("tf_keras", "apply_gradients")):
         optimizers = getattr(sys.modules.get(module), "optimizers", None)
         if optimizers is not None:
-            patches.wrap(optimizers.Optimizer, method, _unless(is_observed))
+            patches.wrap(optimizers.Optimizer, method, _unless(has_to_work))
 
 
-def _unless(is_observed: Callable[[], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _unless(has_to_work: Callable[[], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def apply(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            return original(optimizer, *args, **kwargs) if is_observed() else optimizer.iterations
+            return original(optimizer, *args, **kwargs) if has_to_work() else optimizer.iterations
 
         return apply
 

@@ -16,12 +16,14 @@ from tapetrace.capture import private
 from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.missing_gradients import MissingGradients
+from tapetrace.capture.nesting import Turn
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.quick import idle_optimizers, zeros_for
+from tapetrace.capture.replicas import MERGE, RUN, current_replica, local, note_leaders
 from tapetrace.capture.snapshot import Snapshots
 from tapetrace.capture.tapes import TapeRecord, graph_counts
 from tapetrace.model.locations import Location
-from tapetrace.model.trace import Tape, TraceError
+from tapetrace.model.trace import Replica, Tape, TraceError
 
 
 @dataclass(slots=True, eq=False)
@@ -49,18 +51,23 @@ class CallRecord:
     made: bool = True
     stops: list[Any] = field(default_factory=list)
     around: tuple[Any, ...] = ()
+    replica: Replica | None = None
 
 
 SPELLINGS = frozenset({"gradients", "gradients_v2"})
 """The public functions behind ``tf.gradients`` and ``tf.compat.v1.gradients``."""
 
 _OWN = __file__.removesuffix("recorder.py")
-_NOT_THE_USERS = ("/forwardprop.py", "/script_ops.py")
-"""Files of TensorFlow that ask tapes of their own: forward mode, and ``py_function`` while it runs."""
+_NOT_THE_USERS = ("/python/eager/forwardprop.py", "/python/ops/script_ops.py", "/python/ops/custom_gradient.py")
+"""Files of TensorFlow that ask tapes of their own: forward mode, ``py_function`` while it runs, and ``recompute_grad`` while a backward pass is
+built, which under a persistent tape is as soon as a function is called."""
 
 
 class Recorder:
-    """Records gradient calls and tape windows in the thread that traces. ``verify`` False leaves the backward pass out."""
+    """Records gradient calls and tape windows in the thread that traces, and in those of its replicas.
+
+    ``verify`` False leaves the backward pass out.
+    """
 
     def __init__(self, locator: Locator, verify: bool = True) -> None:
         self.locator = locator
@@ -71,7 +78,7 @@ class Recorder:
         self._tapes: dict[int, TapeRecord] = {}
         self.functions = FreshFunctions(self._is_ours)
         self._inside = 0
-        self._thread = threading.get_ident()
+        self.turn = Turn()
         self._forward: dict[str, None] = {}
 
     @property
@@ -93,15 +100,22 @@ class Recorder:
                 patches.wrap(tape_class, name, self._wrap_gradient(name))
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(tf.autodiff.ForwardAccumulator, "__enter__", self._wrap_forward)
+            patches.wrap(private.mirrored_run, RUN, self._wrap_run)
+            patches.wrap(private.mirrored_run._MirroredReplicaContext, MERGE, self._wrap_elsewhere)
+            note_leaders(patches)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
             self.functions.install(patches)
             if not self.verify:
-                idle_optimizers(patches, self._is_observed)
-            yield self
+                idle_optimizers(patches, lambda: not self._is_ours() or self._is_observed())
+            try:
+                yield self
+            finally:
+                self.turn.end()
+                self.missing.end()
 
     def _is_ours(self) -> bool:
         """Whether the current code belongs to the step that is being traced."""
-        return threading.get_ident() == self._thread and isinstance(private.default_graph(), private.FuncGraph)
+        return self.turn.is_now() and isinstance(private.default_graph(), private.FuncGraph)
 
     def counts(self) -> dict[str, int]:
         """How far each graph that is being built has come: the clock of tape windows."""
@@ -191,10 +205,37 @@ class Recorder:
             result = original(tape, tensor)
             if self._is_ours():
                 counts = self.counts()
-                self.record_of(tape).watched.extend((t, counts) for t in tf.nest.flatten(tensor))
+                self.record_of(tape).watched.extend((local(t), counts) for t in tf.nest.flatten(tensor))
             return result
 
         return watch
+
+    def _wrap_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        waiting = self._wrap_elsewhere(original)
+
+        def running(*args: Any, **kwargs: Any) -> Any:
+            if self._is_ours():
+                self.locator.learn(here(), private.generated_lines())
+            return waiting(*args, **kwargs)
+
+        return running
+
+    def _wrap_elsewhere(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def waiting(*args: Any, **kwargs: Any) -> Any:
+            if not self._is_ours():
+                return original(*args, **kwargs)
+            mine = [r for r in self._tapes.values() if r.is_open and r.thread == threading.get_ident()]
+            counts = self.counts()
+            for record in mine:
+                record.pop(counts)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                counts = self.counts()
+                for record in mine:
+                    record.push(counts)
+
+        return waiting
 
     def _wrap_forward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(accumulator: Any) -> Any:
@@ -247,8 +288,8 @@ class Recorder:
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
         graph, root, body, order = self.place()
         call = CallRecord(
-            len(self.calls), kind, graph, root, body, order, tf.nest.flatten(target), tf.nest.flatten(sources), tape,
-            self.locator.locate(here()), watched,
+            len(self.calls), kind, graph, root, body, order, tf.nest.flatten(target), [local(s) for s in tf.nest.flatten(sources)], tape,
+            self.locator.locate(here()), watched, replica=current_replica(),
         )  # fmt: skip
         while isinstance(graph, private.FuncGraph):
             call.around += (graph,)
@@ -260,7 +301,7 @@ class Recorder:
         key = self.clock_key()
         found = [(t, counts.get(key, 0)) for t, counts in record.watched]
         with suppress(RuntimeError):  # a used tape has let go of them
-            found += [(v, 0) for v in record.tape.watched_variables()]
+            found += [(local(v), 0) for v in record.tape.watched_variables()]
         return found
 
     def _is_observed(self, tape: Any = None) -> bool:

@@ -46,6 +46,14 @@ class Prepared:
     notes: tuple[str, ...] = ()
     finished: Finished | None = None
     asked: Asked = NOTHING_NAMED
+    keeps_arrays: bool = False
+    """Whether an eager run is given arrays as they are, for a step that uses them as such (``state.astype(…)``)."""
+
+    @property
+    def has_arrays(self) -> bool:
+        """Whether arrays were given to a Python function, which would be called with them as they are outside tapetrace."""
+        plain = self.model is None and not isinstance(self.step, private.Function)
+        return plain and any(isinstance(v, np.ndarray) for v in tf.nest.flatten((self.args, dict(self.kwargs))))
 
     @property
     def is_generated(self) -> bool:
@@ -53,8 +61,10 @@ class Prepared:
         return has_specs((self.args, dict(self.kwargs)))
 
     def with_values(self, seed: int = 0) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """The step and its arguments, with values made up where only specs are known. Arrays become tensors, as in a trace."""
+        """The step and its arguments, with values made up where only specs are known. Arrays become tensors, as in a trace, unless they are kept."""
         args, kwargs = fill_in((self.args, dict(self.kwargs)), seed) if self.is_generated else (self.args, self.kwargs)
+        if self.keeps_arrays:
+            return self.step, tuple(args), dict(kwargs)
         return self.step, tuple(_as_tensors(args)), dict(_as_tensors(kwargs))
 
 
@@ -87,7 +97,7 @@ def prepare(
         positional, named = _from_specs(specs)
         args, kwargs = (*args, *positional), {**kwargs, **named}
     if is_keras_model(step):
-        train_step, data = model_step(step, args, kwargs)
+        train_step, data = model_step(step, args, kwargs, locator)
         return Prepared(train_step, data, {}, name, locator, step, asked=asked)
     _check_arguments(step, name, args, kwargs)
     return Prepared(step, tuple(args), dict(kwargs), name, locator, asked=asked)

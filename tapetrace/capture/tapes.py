@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,8 @@ class TapeRecord:
     stopped_since: dict[str, int] = field(default_factory=dict)
     was_reset: bool = False
     watched: list[tuple[Any, dict[str, int]]] = field(default_factory=list)
+    thread: int = field(default_factory=threading.get_ident)
+    """The thread that the tape records; what others do, it does not see."""
 
     def push(self, counts: dict[str, int]) -> None:
         for key, start in self.stopped_since.items():

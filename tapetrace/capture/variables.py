@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tapetrace.capture.replicas import parts_of
 from tapetrace.model.trace import TensorSpec
 
 
@@ -25,12 +26,16 @@ class Named:
 
 def is_variable(value: Any) -> bool:
     """Whether ``value`` is a ``tf.Variable``, or a Keras variable that stands for one."""
-    return isinstance(value, tf.Variable) or hasattr(value, "_should_act_as_resource_variable")
+    kind = type(value)  # asked for a handle itself, a distributed variable raises; one in shards has none
+    return isinstance(value, tf.Variable) or (hasattr(value, "_should_act_as_resource_variable") and hasattr(kind, "handle"))
 
 
 def handle_of(variable: Any) -> Any:
-    """The resource tensor of a variable; in a graph of its own replica for a distributed one."""
-    return variable.handle
+    """The resource tensor of a variable; of a distributed one that of the current replica, or of the first where no replica runs."""
+    try:
+        return variable.handle
+    except ValueError:  # what a distributed variable raises between replicas
+        return parts_of(variable)[0].handle
 
 
 def spec_of(tensor: Any) -> TensorSpec:
@@ -59,10 +64,8 @@ class VariableNames:
         self._by_handle: dict[int, Any] = {}
 
     def add(self, variables: Iterable[Any]) -> None:
-        for variable in variables:
-            if not is_variable(variable):
-                continue
-            key = id(handle_of(variable))
+        for variable in (part for v in variables if is_variable(v) for part in parts_of(v)):
+            key = id(variable.handle)
             known = self._by_handle.get(key)
             if known is None or (hasattr(variable, "path") and not hasattr(known, "path")):
                 self._by_handle[key] = variable

@@ -75,7 +75,14 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;",
 
 def _tooltip(text: str) -> str:
     """A tooltip goes through Graphviz's replacements twice."""
-    return escape(text).replace("&#92;", "&#92;&#92;") or " "
+    escaped = escape(text).replace("&#92;", "&#92;&#92;")
+    if len(escaped) > _LONGEST:
+        return _tooltip(text[: _LONGEST // 12] + "…")
+    return escaped or " "
+
+
+_LONGEST = 15_000
+"""Characters of an attribute. Graphviz refuses a document with more than 16,384 in one; a character escaped takes ten."""
 
 
 def _is_printable(c: str) -> bool:

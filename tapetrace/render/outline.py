@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from tapetrace.model.compiled_loss import is_compiled_loss
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Break, CallResult, Intermittent, Report, RootCause, SourceResult
 from tapetrace.model.words import Cause, Verdict
+from tapetrace.render.visible import LONGEST
 
 Chain = tuple[Break, ...]
 
@@ -100,11 +102,13 @@ class CallOutline:
                 return "the output of the graph"
             return f"the output{'s' if len(names) > 1 else ''} {', '.join(names[:2])}{', …' if len(names) > 2 else ''} of the graph"
         code = self.call.location.code if source and self.call.location else ""
-        written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code)
+        written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code[:LONGEST])
         if len(written) == 1:
             return f"{written[0][0]}({written[0][1]}, …)"
         function = kind if "." in kind else f"tf.{kind}" if kind == "gradients" else f"tape.{kind}"
         names = [t.name for t in self.call.targets]
+        if len(names) == 1 and is_compiled_loss(names[0]):
+            return "model.fit: the loss that compile was given"
         return f"{function}({names[0] if len(names) == 1 else '[' + ', '.join(names[:2]) + (', …' if len(names) > 2 else '') + ']'}, …)"
 
     def count(self, number: int, verb: str = "") -> str:

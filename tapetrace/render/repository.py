@@ -6,9 +6,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 
+def current_folder() -> Path:
+    """The working directory; when it was deleted an empty path, below which nothing lies that has a whole path."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
 def repository_root() -> Path:
     """The folder at or above the working directory that holds ``.git``; the working directory itself if there is none."""
-    here = Path.cwd()
+    here = current_folder()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
@@ -17,7 +25,7 @@ def path_in_repository(file: str, root: Path) -> str | None:
     if file.startswith("<") or not file:
         return None
     path = Path(file)
-    whole = path if path.is_absolute() else Path.cwd() / path
+    whole = path if path.is_absolute() else current_folder() / path
     try:
         return whole.relative_to(root).as_posix()
     except ValueError:

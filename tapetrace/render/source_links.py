@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from tapetrace.render.repository import path_in_repository, repository_root
+from tapetrace.render.repository import current_folder, path_in_repository, repository_root
 from tapetrace.render.scene import SceneNode
 
 Link = Callable[[SceneNode], str]
@@ -19,7 +19,7 @@ def links_from(picture: Path) -> Link:
     The link is relative, ``../samples/vae.py#L33``: it holds where picture and code are handed on together, and tells nothing of the machine.
     """
     root = repository_root()
-    folder = Path(os.path.abspath(picture)).parent
+    folder = Path(os.path.normpath(current_folder() / picture)).parent
 
     def link(node: SceneNode) -> str:
         if node.at is None:

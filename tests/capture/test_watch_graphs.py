@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import keras
@@ -330,3 +331,19 @@ def test_a_check_inside_is_not_the_program() -> None:
         eager = tapetrace.check(step, X, mode="eager")
     assert verdicts(checked) == verdicts(eager) == "connected none"
     assert len(seen.report.calls) == 1
+
+
+def test_a_recomputed_block_does_not_wait_for_the_watch() -> None:
+    """Its gradient function opens a tape, in a thread of ours, while the watch that ends holds its lock."""
+    w, _ = variables()
+    block = tf.recompute_grad(lambda e: tf.sin(e) * 0.5)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(block(w * x))
+        return tape.gradient(loss, [w])
+
+    started = time.monotonic()
+    assert verdicts(watched(lambda: step(X))) == "connected"
+    assert time.monotonic() - started < 20

@@ -264,6 +264,21 @@ def keras_attribute_turned_off() -> Any:
     return step, (tf.TensorSpec([2, 2]),)
 
 
+@case("none connected connected")
+def a_handle_given_to_a_raw_op() -> Any:
+    """A tape watches a variable when it is read, and sees no read here."""
+    w, v, u = tf.Variable(X), tf.Variable(X), tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(u)
+            y = [tf.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) for h in (w.handle, u.handle)]
+            y = y[0] * x + y[1] * v
+        return tape.gradient(y, [w, v, u])
+
+    return step, (X,)
+
+
 @pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)
 def test_agrees_with_tensorflow(one: Case) -> None:
     one.check()
