@@ -23,7 +23,7 @@ PURE := tapetrace/model tapetrace/analysis tapetrace/render $(wildcard tapetrace
 N ?= 200
 SEED ?= 1
 
-.PHONY: help demo test browser lint docs bench mutants samples constraints clean
+.PHONY: help demo test browser lint docs bench mutants fuzz ops-proof samples constraints clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -89,6 +89,14 @@ bench: $(VENV)/.made-test
 ## make mutants N=200 SEED=1   plant N breaks at random in real networks and compare the reports with what was planted
 mutants: $(VENV)/.made-test
 	$(BIN)/python -m tests.models.mutants --count $(N) --seed $(SEED)
+
+## make fuzz N=200 SEED=1      run N random programs and hold each report against what TensorFlow hands back
+fuzz: $(VENV)/.made-test
+	$(BIN)/python -m tests.proof.fuzz --count $(N) --seed $(SEED)
+
+## make ops-proof     each op that can be run here between variables and a loss, held against TensorFlow; renews tests/proof/ops_not_made.txt
+ops-proof: $(VENV)/.made-test
+	$(BIN)/python -m tests.proof.ops --write
 
 ## make samples       write samples/expected/ anew from what tapetrace says now
 samples: $(VENV)/.made-test

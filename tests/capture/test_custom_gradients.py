@@ -328,6 +328,23 @@ def recompute_grad_over_a_stop() -> Any:
 
 
 @case("connected")
+def recompute_grad_in_a_function_under_a_persistent_tape() -> Any:
+    """TensorFlow builds the backward pass when the function is called, and asks a tape of its own then."""
+    w = tf.Variable(X)
+
+    @tf.function
+    def layer(a: tf.Tensor) -> Any:
+        return tf.recompute_grad(lambda e: tf.sin(e) * 0.5)(a)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            y = layer(w * x)
+        return tape.gradient(y, w)
+
+    return step, (X,)
+
+
+@case("connected")
 def grad_pass_through() -> Any:
     w = tf.Variable(X)
     passing = tf.grad_pass_through(lambda x: tf.round(x))

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tapetrace
-from tapetrace.model.words import Cause
+from tapetrace.model.words import Cause, Verdict
 from tests.capture.cases import verdicts
 
 X = tf.constant([0.3, -0.7, 1.2])
@@ -115,6 +115,23 @@ def test_an_op_without_a_gradient() -> None:
     assert report.calls[0].error.type == "LookupError"
     assert report.calls[0].sources[0].cause is Cause.NO_GRADIENT_REGISTERED
     assert report.agreement.disagreed == ()
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_an_op_that_forbids_the_gradient(mode: str) -> None:
+    w, v = tf.Variable([1.0, 2.0], name="w"), tf.Variable([1.0, 2.0], name="v")
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.raw_ops.PreventGradient(input=w * x, message="once only") + v
+        return tape.gradient(y, [w, v])
+
+    report = tapetrace.check(step, tf.ones([2]), mode=mode)
+    assert [s.verdict for s in report.calls[0].sources] == [Verdict.ERROR, Verdict.ERROR]
+    assert {(b.cause, b.type) for s in report.calls[0].sources for b in s.breaks} == {(Cause.STOP_GRADIENT, "PreventGradient")}
+    assert report.agreement.disagreed == ()
+    (root,) = report.root_causes
+    assert set(root.reconnects) == {"w", "v"}
 
 
 def test_an_op_without_a_gradient_in_the_first_of_two_calls() -> None:
