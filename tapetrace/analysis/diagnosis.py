@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Node
-from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
 from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Situation, remedy_for
 from tapetrace.analysis.ways import PREVENTS
+from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Break
 from tapetrace.model.trace import Source, Trace
-from tapetrace.model.words import ROUNDS, Cause
+from tapetrace.model.words import Cause
 
 _NOT_RECORDED = frozenset({Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED})
 
@@ -120,8 +120,6 @@ class Diagnosis:
         what = f"decided by {deciding}" + (f" at {decided.place}" if decided and location and decided.key != location.key else "")
         situation = Situation(Cause.OTHER_BRANCH, op_type=conditional.type, location=location, branch=branch, condition=condition.type)
         detail = f"live only in branch {branch} of {conditional.type}, {what}"
-        if conditional.branches == ROUNDS:
-            detail = f"live only when the loop runs {branch}: each round replaces the value, or stops its gradient"
         return Break(Cause.OTHER_BRANCH, conditional.name, conditional.type, location, remedy_for(situation), detail)
 
     def of_some_branch(self, body: Node) -> Break:
@@ -131,11 +129,28 @@ class Diagnosis:
         return Break(Cause.OTHER_BRANCH, body.name, body.type, location, remedy, f"live only when some branch inside {body.name} is taken")
 
     def of_dead_end(self, source: Source, chain: list[int]) -> Break:
-        """The last op computed from a source whose result nothing uses."""
-        node = self.flat.nodes[chain[-1]]
+        """The last op computed from a source whose result nothing uses; or what each round of a loop puts in its place."""
+        node, detail = self.flat.nodes[chain[-1]], ""
+        instead = self._in_its_place(chain[-1])
+        if instead is None:
+            detail = f"the last op computed from it is {node.type}"
+        else:
+            node, detail = instead, "each round of the loop puts this in its place, without using it"
         location = self.locate(node) or self.trace.compiled_at
         situation = Situation(Cause.UNUSED_RESULT, op_type=node.type, location=location, variable=source.path or source.name, layer=source.owner)
-        return Break(Cause.UNUSED_RESULT, node.name, node.type, location, remedy_for(situation), f"the last op computed from it is {node.type}")
+        return Break(Cause.UNUSED_RESULT, node.name, node.type, location, remedy_for(situation), detail)
+
+    def _in_its_place(self, last: int) -> Node | None:
+        """What a loop makes of a variable of its own that begins with the result of node ``last``, if it makes that of something else."""
+        nodes = self.flat.nodes
+        for j in range(nodes[last].output_count):
+            for n, i in self.flat.consumers.get((last, j), ()):
+                if nodes[n].kind == "loop" and i == 0 and nodes[n].inputs[1:] and nodes[n].inputs[1][0] != n:
+                    made = nodes[nodes[n].inputs[1][0]]
+                    while made.type == "Identity" and made.inputs:  # AutoGraph's, on the line of the loop
+                        made = nodes[made.inputs[0][0]]
+                    return made
+        return None
 
     def unread(self, source: Source, read_owners: frozenset[str]) -> Break:
         """A source that the step never reads."""

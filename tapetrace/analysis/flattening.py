@@ -14,7 +14,6 @@ from tapetrace.analysis.summary import Summary
 from tapetrace.analysis.variable_state import VariableState
 from tapetrace.analysis.ways import overwrites_variable, unrecorded, writes_variable
 from tapetrace.model.trace import Body, CallKind, GradientCall, Op, Recording, Ref, Tape, TensorSpec
-from tapetrace.model.words import ROUNDS
 
 BUDGET = 400_000
 """Nodes of a flat graph beyond which bodies are summarised."""
@@ -198,21 +197,16 @@ class _Flattener:
             if decided:
                 node.inputs.append(decided[0])
                 node.has_condition = True
-        return self._leave_loop(op, origin, name, inputs, variables, results, decided, site)
+        return self._leave_loop(op, origin, name, variables, results, decided, site)
 
     def _leave_loop(
-        self, op: Op, origin: tuple[str, int], name: str, inputs: list[Tensor], variables: list[Tensor], results: list[Tensor],
-        decided: list[Tensor], site: _Site,
-    ) -> list[Tensor]:  # fmt: skip
-        """What comes out of a loop: the value of the last round, or the initial one if there is no round."""
-        number = len(self.flat.conditionals)
-        self.flat.conditionals.append(Conditional(origin, name, op.type, ROUNDS, decided[0] if decided else variables[0]))
+        self, op: Op, origin: tuple[str, int], name: str, variables: list[Tensor], results: list[Tensor], decided: list[Tensor], site: _Site
+    ) -> list[Tensor]:
+        """What comes out of a loop: the value of the last round. That it runs no round at all is not what it is written for."""
         outs: list[Tensor] = []
-        for j, (t, start, back) in enumerate(zip(variables, inputs, results, strict=False)):
+        for j, (t, back) in enumerate(zip(variables, results, strict=False)):
             spec = self.flat.nodes[t[0]].outputs[t[1]]
-            unchanged = self._joint("arg", op, origin, f"{name}/no round/input:{j}", [start], self.flat.nodes[start[0]].outputs[start[1]], site)
-            unchanged.conditional, unchanged.branch = number, 0
-            left = self._joint("merge", op, origin, f"{name}:{j}", [self._last(), back, *decided[:1]], spec, site)
+            left = self._joint("merge", op, origin, f"{name}:{j}", [back, *decided[:1]], spec, site)
             left.has_condition = bool(decided)
             if self.flat.is_resource(t):
                 self.state.alias(self._last(), t)

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tapetrace.analysis.choices import ALWAYS, NEVER, Choices, Diagram, TooManyChoices
-from tapetrace.analysis.flat import Flat, Tensor
+from tapetrace.analysis.flat import CallSite, Flat, Tensor
 from tapetrace.analysis.ways import Passage, Way
+from tapetrace.model.trace import CallKind
 from tapetrace.model.words import Cause
 
 Accept = Callable[[Way], bool]
@@ -145,15 +146,21 @@ def live_tensors(flat: Flat, targets: Iterable[Tensor]) -> Live:
 
 
 def reach_through_calls(flat: Flat, targets: Iterable[Tensor], accept: Accept) -> set[Tensor]:
-    """As `reach_back`, but a call that gets gradient for one of its results is handed zeros for the others."""
+    """As `reach_back`, but a call that gets gradient for one of its results is handed zeros for the others, and a loop hands zeros on to each of
+    its variables that it does not differentiate."""
     beside = {t: site for site in flat.calls for t in site.results}
     seen: set[Tensor] = set()
     more = list(targets)
     while more:
         new = reach_back(flat, more, accept, seen)
         sites = {id(beside[t]): beside[t] for t in new if t in beside}
-        more = [t for site in sites.values() for t in site.results if t not in seen and flat.carries_gradient(t)]
+        further = [t for site in sites.values() for t in (*site.results, *(site.arguments if _fills_in(site) else ()))]
+        more = [t for t in further if t not in seen and flat.carries_gradient(t)]
     return seen
+
+
+def _fills_in(site: CallSite) -> bool:
+    return site.kind is CallKind.LOOP and site.is_recorded
 
 
 def raising_nodes(flat: Flat, reached: set[Tensor], on_tape: Callable[[int, Tensor], bool] = lambda n, t: True) -> list[int]:

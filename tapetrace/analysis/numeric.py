@@ -11,7 +11,7 @@ from tapetrace.analysis.numeric_drawing import redraw
 from tapetrace.analysis.remedies import Situation, remedy_for
 from tapetrace.analysis.vanishing import Loss, Vanishing, find_not_finite
 from tapetrace.model.measurements import CallNumbers, Experiment, Flow, is_finite
-from tapetrace.model.report import Break, CallResult, Numbers, Report, SourceResult
+from tapetrace.model.report import Agreement, Break, CallResult, Numbers, Report, SourceResult
 from tapetrace.model.words import Cause, Verdict
 
 FAINT = 1e-6
@@ -41,8 +41,19 @@ def add_numbers(report: Report, experiment: Experiment | None) -> Report:
         notes.append(f"the numbers are from {runs} runs on generated values, give real ones with --args for those of your data")
     calls = tuple(_Merging(i, call, m, experiment).merged() for i, (call, m) in enumerate(zip(report.calls, measured, strict=True)))
     calls, root_causes = merge_root_causes(report, calls)
-    merged = replace(report, calls=calls, root_causes=root_causes, notes=tuple(notes))
+    merged = replace(report, calls=calls, root_causes=root_causes, notes=tuple(notes), agreement=_held_against_numbers(report, calls))
     return replace(merged, build_graph=lambda: redraw(report, merged))
+
+
+def _held_against_numbers(report: Report, calls: Sequence[CallResult]) -> Agreement:
+    """The agreement, with a sentence for each source that is not live and whose gradient was a number other than zero."""
+    found = [
+        f"{after.label}: verdict {before.verdict.value}, but its gradient had the norm {after.numbers.norm:.3g} when the step ran"
+        for old, new in zip(report.calls, calls, strict=True)
+        for before, after in zip(old.sources, new.sources, strict=True)
+        if before.verdict in (Verdict.ZERO, Verdict.NONE) and after.numbers is not None and after.numbers.norm > 0.0
+    ]
+    return replace(report.agreement, disagreed=(*report.agreement.disagreed, *found))
 
 
 @dataclass(frozen=True, slots=True)

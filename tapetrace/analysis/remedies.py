@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tapetrace.analysis.op_remedies import remedy_for_op
 from tapetrace.model.locations import Frame, Location
-from tapetrace.model.words import ROUNDS, Cause
+from tapetrace.model.words import Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,6 @@ _ORDERINGS = frozenset({"Greater", "GreaterEqual", "Less", "LessEqual"})
 
 
 def _other_branch(s: Situation) -> str:
-    if s.branch == ROUNDS[0]:
-        return "let the body of the loop use the value that it starts with, or leave it out of the sources"
     if s.branch.isdigit():
         return "compute all branches and sum them with `tf.one_hot` weights, or accept zeros in the steps that take another branch"
     soft = ", or blend them with a soft condition, `tf.sigmoid(k * (a - b))`" if s.condition in _ORDERINGS else ""

@@ -82,7 +82,3 @@ class Returned(str, Enum):
     NONE = "none"
     TENSOR = "tensor"
     ERROR = "error"
-
-
-ROUNDS = ("without rounds", "with rounds")
-"""The ways a loop can go. A value that only a loop without rounds hands on is live in that case alone."""

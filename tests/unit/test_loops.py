@@ -1,5 +1,5 @@
-"""Loops: a loop variable may have come round any number of times, none included. A loop that gets gradient for one result hands zeros back for the
-others."""
+"""Loops: a loop variable may have come round any number of times, but once at least. A loop that gets gradient for one result hands zeros back
+for the others."""
 
 from __future__ import annotations
 
@@ -23,14 +23,23 @@ def rounds() -> Graph:
 
 
 def test_a_source_that_reaches_the_output_after_two_rounds_only() -> None:
-    """p takes q, q takes r: c comes to p in the second round, and a stays in p only if there is none."""
-    assert verdicts(looped("q r r", rounds())) == {"a": "conditional", "b": "connected", "c": "connected"}
+    """p takes q, q takes r: c comes to p in the second round, and a never comes out."""
+    assert verdicts(looped("q r r", rounds())) == {"a": "zero", "b": "connected", "c": "connected"}
 
 
-def test_no_round_at_all_hands_the_start_on() -> None:
-    found = looped("new q r", rounds().op("new"))
-    assert verdicts(found) == {"a": "conditional", "b": "zero", "c": "zero"}
-    assert answers(found)["a"].breaks[0].detail.startswith("live only when the loop runs without rounds")
+def test_a_start_that_the_first_round_replaces_is_unused() -> None:
+    found = looped("p new r", rounds().op("new"), target="l:1")
+    assert verdicts(found) == {"a": "zero", "b": "zero", "c": "zero"}
+    first = answers(found)["b"].breaks[0]
+    assert (first.cause.value, first.op) == ("unused_result", "l/body/new")
+    assert first.detail == "each round of the loop puts this in its place, without using it"
+
+
+def test_a_state_that_each_round_stops_is_stopped_there() -> None:
+    found = looped("p stop r", rounds().op("more", "q").op("stop", "more", NONE, type="StopGradient"), target="l:1")
+    assert verdicts(found) == {"a": "zero", "b": "zero", "c": "zero"}
+    assert causes(found, "b") == ["stop_gradient"]
+    assert ("b",) in [r.reconnects for r in found.root_causes]
 
 
 def test_what_never_comes_to_the_output_is_unused() -> None:

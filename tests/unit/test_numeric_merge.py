@@ -267,3 +267,10 @@ def test_the_drawing() -> None:
         "w": (Status.DEAD, 0), "a": (Status.DEAD, 0), "b": (Status.BREAK, 1), "loss": (Status.LIVE, 0)
     }  # fmt: skip
     assert [e.status for e in after.drawing.edges] == [Status.DEAD, Status.BREAK, Status.LIVE]
+
+
+def test_a_number_that_cannot_be_is_our_own_fault() -> None:
+    before = report(call(source("w", Verdict.ZERO, Break(Cause.STOP_GRADIENT)), source("v", Verdict.NONE)))
+    assert merged(before, (ZERO, None))[0].agreement.disagreed == ()
+    after, _ = merged(before, (ONE, None))
+    assert after.agreement.disagreed == (f"w: verdict zero, but its gradient had the norm {ONE.norm:.3g} when the step ran",)

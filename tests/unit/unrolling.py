@@ -92,9 +92,8 @@ class Unrolled:
     def loop(self, op: Op, inputs: list[int], name: str, outside: bool) -> list[int]:
         assert op.call is not None
         state = [self.join([t], name, outside) for t in inputs]
-        after = [[t] for t in state]
+        after: list[list[int]] = [[] for _ in state]
         conditions = []
-        self.branches[name] = 2  # without rounds, with rounds
         for _ in range(len(inputs) + 1):
             condition = self.body(op.call.bodies[1], state, f"{name}/cond/", outside)[0]
             back = self.body(op.call.bodies[0], state, f"{name}/body/", outside)
@@ -105,9 +104,8 @@ class Unrolled:
         outputs = []
         for results in after:
             head = self.tensor()
-            # That a round more or less was taken is no op: the tensor is one of these.
-            self.edges += [Edge(t, head, "", Gate.OPEN) for t in results[1:]]
-            self.edges.append(Edge(results[0], head, "", Gate.OPEN, enters=(name, 0)))
+            # That a round more or less was taken is no op: the tensor is one of these. There is at least one.
+            self.edges += [Edge(t, head, "", Gate.OPEN) for t in results]
             self.edges += [Edge(c, head, name, Gate.NON_FLOAT_INPUT, outside) for c in conditions]
             outputs.append(head)
         return outputs
