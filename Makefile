@@ -98,6 +98,10 @@ fuzz: $(VENV)/.made-test
 ops-proof: $(VENV)/.made-test
 	$(BIN)/python -m tests.proof.ops --write
 
+## make matrix       the tests with other versions of Python and TensorFlow; writes docs/versions.md
+matrix: $(VENV)/.made-test
+	$(BIN)/python tests/proof/matrix.py
+
 ## make samples       write samples/expected/ anew from what tapetrace says now
 samples: $(VENV)/.made-test
 	$(BIN)/python samples/regenerate.py

@@ -7,6 +7,7 @@ Python is not on this machine, or whose TensorFlow cannot be installed, is said 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -70,6 +71,21 @@ class Outcome:
     tests: str
     seconds: float
     failed: tuple[str, ...] = ()
+    day: str = ""
+
+    def save(self) -> None:
+        """Keep it beside the environment, so that pairs can be run one by one."""
+        kept = {"versions": self.versions, "tests": self.tests, "seconds": self.seconds, "failed": self.failed, "day": date.today().isoformat()}
+        PLACE.mkdir(exist_ok=True)
+        (PLACE / f"{self.pair.name}.json").write_text(json.dumps(kept), encoding="utf-8")
+
+    @staticmethod
+    def load(pair: Pair) -> Outcome | None:
+        file = PLACE / f"{pair.name}.json"
+        if not file.exists():
+            return None
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        return Outcome(pair, kept["versions"], kept["tests"], kept["seconds"], tuple(kept["failed"]), kept["day"])
 
 
 def interpreter(version: str) -> str | None:
@@ -127,19 +143,17 @@ def run(pair: Pair, tests: tuple[str, ...]) -> Outcome:
     return Outcome(pair, found, re.sub(r" in [0-9.]+s.*", "", lines[-1]), time.monotonic() - begun, failed)
 
 
-def page(outcomes: list[Outcome], everything: bool) -> str:
+def page(outcomes: list[Outcome]) -> str:
     """What came out, as a page of the documentation."""
-    rows = [f"| {o.pair.python} | `{o.pair.tensorflow}` | {o.versions or '-'} | {o.tests} |" for o in outcomes]
+    rows = [f"| {o.pair.python} | `{o.pair.tensorflow}` | {o.versions or '-'} | {o.tests} | {o.day} |" for o in outcomes]
     parts = [
-        "# Versions", "",
-        f"`make matrix`{' ALL=--all' if everything else ''} on {date.today().isoformat()}: the same tests, with these versions.", "",
-        "| Python | asked for | installed | tests |", "|---|---|---|---|", *rows, "",
+        "# Versions", "", "`make matrix` runs the same tests with these versions, each pair in an environment of its own.", "",
+        "| Python | asked for | installed | tests | on |", "|---|---|---|---|---|", *rows, "",
     ]  # fmt: skip
     for o in outcomes:
         if o.failed:
             parts += [f"Differs with {o.versions}:", "", *(f"- `{name}`" for name in o.failed), ""]
-    notes = ROOT / "tests/proof/version_notes.md"
-    return "\n".join(parts) + ("\n" + notes.read_text(encoding="utf-8") if notes.exists() else "")
+    return "\n".join(parts)
 
 
 def main() -> int:
@@ -147,15 +161,15 @@ def main() -> int:
     parser.add_argument("--only", default="", help="pairs whose name contains this")
     parser.add_argument("--all", action="store_true", help="all tests that use TensorFlow")
     asked = parser.parse_args()
-    outcomes = []
+    failed = False
     for pair in PAIRS:
         if asked.only in pair.name:
-            tests = ("tests/capture", "tests/functional", "tests/models") if asked.all else pair.tests
-            outcomes.append(run(pair, tests))
-            print(f"{pair.name}: {outcomes[-1].versions or '-'}; {outcomes[-1].tests}; {outcomes[-1].seconds:.0f} s", flush=True)
-    if not asked.only:
-        PAGE.write_text(page(outcomes, asked.all), encoding="utf-8")
-    return int(any(o.failed and "nightly" not in o.pair.tensorflow for o in outcomes))
+            found = run(pair, ("tests/capture", "tests/functional", "tests/models") if asked.all else pair.tests)
+            found.save()
+            print(f"{pair.name}: {found.versions or '-'}; {found.tests}; {found.seconds:.0f} s", flush=True)
+            failed = failed or bool(found.failed and "nightly" not in pair.tensorflow)
+    PAGE.write_text(page([o for p in PAIRS if (o := Outcome.load(p)) is not None]), encoding="utf-8")
+    return int(failed)
 
 
 if __name__ == "__main__":
