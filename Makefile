@@ -23,7 +23,7 @@ PURE := tapetrace/model tapetrace/analysis tapetrace/render $(wildcard tapetrace
 N ?= 200
 SEED ?= 1
 
-.PHONY: help demo test browser lint docs bench mutants fuzz ops-proof samples constraints clean
+.PHONY: help demo test browser lint docs bench mutants fuzz ops-proof matrix samples constraints clean
 
 help:
 	@sed -n 's/^## //p' Makefile

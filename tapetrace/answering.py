@@ -13,7 +13,7 @@ import typer
 
 from tapetrace.config import is_true
 from tapetrace.errors import TapetraceError
-from tapetrace.streams import complain
+from tapetrace.streams import complain, drop_output
 
 OK, BROKEN, NO_ANSWER = 0, 1, 2
 """Exit codes: all is connected, something is broken, there is no answer."""
@@ -48,6 +48,7 @@ def give_up(error: BaseException) -> NoReturn:
     elif isinstance(error, FileNotFoundError) and not _is_somewhere():
         complain("tapetrace: the current folder has been deleted, go to one that exists (cd) and try again")
     elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        drop_output()
         complain("tapetrace: there is no room left to write the answer to: make some, or give another place")
     else:
         message = (str(error).strip() or "no message").split("\n")[0]

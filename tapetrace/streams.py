@@ -25,7 +25,8 @@ def open_closed_streams() -> None:
                 if null != descriptor:
                     os.dup2(null, descriptor)
                     os.close(null)
-            setattr(sys, name, open(descriptor, "r" if descriptor == 0 else "w", encoding="utf-8", errors="backslashreplace", closefd=False))
+            stream = open(descriptor, "r" if descriptor == 0 else "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 @contextlib.contextmanager
@@ -76,16 +77,16 @@ def put(text: str) -> None:
         _write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()
+        drop_output(sys.stdout.fileno())
     except OSError as error:
-        _drop_output()
+        drop_output(sys.stdout.fileno())
         raise OutputError(f"standard output cannot be written ({error.strerror}): let it lead to a place with room") from error
 
 
-def _drop_output() -> None:
-    """Python flushes once more when it ends, and must not fail then."""
+def drop_output(descriptor: int = 1) -> None:
+    """Lose what is still to be written to a stream that fails: Python flushes once more when it ends, and would end with another exit code."""
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, descriptor)
     os.close(null)
 
 
@@ -99,8 +100,10 @@ def _write(text: str) -> None:
 
 def complain(text: str) -> None:
     """Write ``text`` and a line end to standard error."""
-    with contextlib.suppress(OSError):
+    try:
         print(text, file=sys.stderr, flush=True)
+    except OSError:
+        drop_output(sys.stderr.fileno())
 
 
 def color_wanted(choice: str, stream: TextIO | None = None) -> bool:

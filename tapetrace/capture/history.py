@@ -104,6 +104,7 @@ class History:
             node = private.keras_node() if module == "keras" else None
             if node is not None:
                 patches.wrap(node, "__init__", self._wrap_node)
+                patches.wrap(sys.modules[module].Model, "train_step", self._wrap_train_step)
         self._undo.append(patches.undo)
 
     def rest(self) -> None:
@@ -171,6 +172,18 @@ class History:
                 self.built[operation] = private.tf_stack.extract_stack()
 
         return __init__
+
+    def _wrap_train_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        from tapetrace.capture.built_models import building_lines
+        from tapetrace.capture.locations import Locator
+
+        locator = Locator()
+
+        def train_step(model: Any, *args: Any, **kwargs: Any) -> Any:
+            with building_lines(self, locator):
+                return original(model, *args, **kwargs)
+
+        return train_step
 
     def _saw(self, op_type: str, inputs: Any, attrs: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         """Called by TensorFlow after each eager op of this thread."""

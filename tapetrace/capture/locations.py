@@ -38,6 +38,8 @@ Frames = Iterable[RawFrame] | Iterable[StackFrame]
 
 _CAPTURE = str(Path(__file__).parent)
 _AUTOGRAPH_PREFIX = "tf__"
+_ON_THE_WAY = frozenset(str(Path(__file__).with_name(name)) for name in ("built_models.py", "history.py"))
+"""Wrappers that stand between ``fit`` and the layers of a model: there is user code on both sides."""
 _TOP = 8
 """So many frames below the first of a thread is the one that runs a replica."""
 
@@ -132,7 +134,7 @@ class Locator:
         if self._generated:
             stack = [self._generated.get(frame[:2], frame) for frame in stack]
         for i, frame in enumerate(stack):
-            if origin(frame[0]) is Origin.TAPETRACE:
+            if origin(frame[0]) is Origin.TAPETRACE and frame[0] not in _ON_THE_WAY:
                 inside = stack[i + 1 :]
                 if not frame[0].startswith(_CAPTURE) or any(map(self._is_user, inside)):
                     return inside

@@ -155,12 +155,19 @@ def _check_arguments(step: Callable[..., Any], name: str, args: Sequence[Any], k
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
+        if next(iter(signature.parameters), "") == "self":
+            raise UsageError(_without_object(step, name)) from None
         wanted = ", ".join(str(p) for p in signature.parameters.values())
         given = len(args) + len(kwargs)
         raise UsageError(
             f"{name}({wanted}) cannot be called with the {given} argument{'' if given == 1 else 's'} given ({error}): "
             f"give one --spec DTYPE[SHAPE] for each, or --args module:factory."
         ) from None
+
+
+def _without_object(step: Callable[..., Any], name: str) -> str:
+    *_, owner, method = ("", "Model", *str(getattr(step, "python_function", step).__qualname__).split("."))
+    return f"{name} is a method without its object: make one, {owner.lower()} = {owner}(…), and name {owner.lower()}.{method} instead."
 
 
 def _user_roots(step: Any) -> list[str]:

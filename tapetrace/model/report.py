@@ -229,7 +229,9 @@ class Report:
     @cached_property
     def drawing(self) -> ReportGraph:
         """The ops that matter, as frozen nodes and edges; built when first asked, since it reads the location of each op."""
-        return self.build_graph()
+        found = self.build_graph()
+        object.__setattr__(self, "build_graph", lambda: found)  # lets go of the whole trace
+        return found
 
     @cached_property
     def graph(self) -> nx.DiGraph[str]:

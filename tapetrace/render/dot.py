@@ -184,8 +184,8 @@ def _ranges(numbers: tuple[int, ...]) -> str:
 def _title(scene: Scene) -> str:
     rows = [
         f'<font point-size="15"><b>{escape(clip(scene.title, 80, keep_end=True))}</b></font>',
-        f'<font point-size="11" color="{FAINT}">{escape(scene.subtitle)}</font>',
-        *(f'<font point-size="10" color="{FAINT}">{escape(note)}</font>' for note in scene.notes),
+        f'<font point-size="11" color="{FAINT}">{escape(clip(scene.subtitle, 400))}</font>',
+        *(f'<font point-size="10" color="{FAINT}">{escape(clip(note, 400))}</font>' for note in scene.notes),
     ]
     cells = "".join(f'<tr><td align="left">{row}</td></tr>' for row in rows)
     legend = f'<tr><td align="left">{_legend(scene)}</td></tr>' if scene.statuses else ""

@@ -7,7 +7,7 @@ from rich.text import Text
 from tapetrace.model.report import BlindSpot, Finding, Report
 from tapetrace.render.outline import in_words, never_read, told_by_tensorflow
 from tapetrace.render.text_layout import BAD, FAINT, MAYBE, NAME, Layout, place_text
-from tapetrace.render.visible import shown_target, visible, visible_sentence
+from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
 _MOST = 5
 
@@ -31,7 +31,7 @@ def step_lines(report: Report, layout: Layout) -> list[list[Text]]:
         blocks.append([Text("~ no gradient call was seen: the step never asked a tape for a gradient", MAYBE)])
     blocks.append(_findings("should be frozen, and gets gradient (unexpected)", report.unexpected, layout, "✗", BAD))
     blocks.append(_intermittent(report, layout))
-    blocks.append(_findings("trainable and live, but no call asks for it (not_asked)", report.not_asked, layout))
+    blocks.append(_not_asked(report, layout))
     blocks.append(_findings("the gradient was computed, but never handed to an optimizer (not_applied)", report.not_applied, layout))
     if never_read(report):
         blocks.append(_suspects(report.blind_spots, layout))
@@ -50,6 +50,29 @@ def _findings(what: str, findings: tuple[Finding, ...], layout: Layout, sign: st
         lines.append(Text(f"     {visible(f.path or f.name)}").append(f"    {place_text(f.location.frame)}" if f.location else "", FAINT))
         lines += layout.code(f.location)
     return lines + _more(len(findings))
+
+
+def _not_asked(report: Report, layout: Layout) -> list[Text]:
+    """Variables that no call asks for; of layers and networks that none asks for at all, as the other one of a GAN, their names."""
+    whole = untouched_networks(report)
+    single = tuple(f for f in report.not_asked if f.path.partition("/")[0] not in whole)
+    lines = _findings("trainable and live, but no call asks for it (not_asked)", single, layout)
+    if whole:
+        shown, count = list(whole), sum(whole.values())
+        lines.append(Text(f"! {count} variables of {fold_names(shown)}: live, and no call asks for any of theirs (not_asked)", MAYBE))
+        options = " ".join(f"--frozen '{visible(network)}/*'" for network in shown[:2]) + (" …" if len(shown) > 2 else "")
+        lines += layout.labelled("mend", f"if another step trains them, say so: {options}")
+    return lines
+
+
+def untouched_networks(report: Report) -> dict[str, int]:
+    """Networks (or layers of a functional model) of which no variable is asked for and several are live, with how many.
+
+    They are told apart by the first part of the paths of their variables.
+    """
+    asked = {s.path.partition("/")[0] for call in report.calls for s in call.sources}
+    names = [network for network, slash, _ in (f.path.partition("/") for f in report.not_asked) if slash and network not in asked]
+    return {network: count for network in dict.fromkeys(names) if (count := names.count(network)) > 1}
 
 
 def _intermittent(report: Report, layout: Layout) -> list[Text]:

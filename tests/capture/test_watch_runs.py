@@ -227,7 +227,7 @@ def test_the_instruments_come_off() -> None:
         tape.gradient(loss, w)
 
     with tapetrace.watch():
-        assert len(context.context().op_callbacks) == len(before) + 1
+        assert len(context.context().op_callbacks) > len(before)
         for _ in range(3):
             step()
         assert list(context.context().op_callbacks) == before

@@ -55,7 +55,7 @@ def patched_owners() -> dict[str, Any]:
 
 def attributes() -> dict[str, int]:
     """``owner.name`` and the identity of what it is."""
-    return {f"{title}.{name}": id(value) for title, owner in patched_owners().items() for name, value in vars(owner).items()}
+    return {f"{t}.{n}": id(value) for t, owner in patched_owners().items() for n, value in vars(owner).items() if n != "__annotations__"}
 
 
 def process_state() -> dict[str, Any]:
@@ -66,7 +66,6 @@ def process_state() -> dict[str, Any]:
     return {
         "attributes": attributes(),
         "names": kinds,
-        "registry": len(private.gradient_registry._registry),
         "op callbacks": list(eager._thread_local_data.op_callbacks),
         "invoking": eager._thread_local_data.invoking_op_callbacks,
         "trace callbacks": list(private.trace_callbacks),

@@ -144,6 +144,9 @@ def test_numbers_of_places_that_are_gone_leave_the_picture() -> None:
 
 def test_a_pattern_that_matches_nothing() -> None:
     assert "frozen pattern 'critik/*' matches no source" in apply_frozen(broken(), ["critik/*"]).notes[0]
+    unasked = replace(broken(), not_asked=(Finding("kernel", "critik/kernel", None),))
+    hushed = apply_frozen(unasked, ["critik/*"])
+    assert (hushed.not_asked, hushed.notes) == ((), ())
     assert apply_frozen(broken(), []) == broken()
 
 

@@ -134,6 +134,9 @@ def test_each_call_has_its_own_headline_and_root_causes() -> None:
         ("g = tape.gradient(tf.reduce_sum(loss), w)", True, "tape.gradient(Mean_1:0, …)"),
         ("a, b = t.gradient(x, w), t.gradient(y, v)", True, "tape.gradient(Mean_1:0, …)"),
         ("", True, "tape.gradient(Mean_1:0, …)"),
+        ("self.optimizer.minimize(lambda: loss(x, y), model.weights)", True, "self.optimizer.minimize(…)"),
+        ("self.optimizer.minimize(lambda: loss(x, y), model.weights)", False, "tape.gradient(Mean_1:0, …)"),
+        ("opt.minimize(tape.gradient(f(x), w)); opt.minimize(g)", True, "tape.gradient(Mean_1:0, …)"),
     ],
 )
 def test_a_call_is_named_as_the_user_wrote_it(code: str, source_shown: bool, said: str) -> None:
