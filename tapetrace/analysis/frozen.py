@@ -17,7 +17,7 @@ def apply_frozen(report: Report, patterns: Sequence[str]) -> Report:
     """The report for a user who says that sources whose path or name matches one of ``patterns`` (``critic/*``) must get no gradient.
 
     Those that get some are in ``unexpected``; those that do not are no longer broken, and what kept the gradient away is no root cause for them.
-    A pattern that matches no source is mentioned in the notes.
+    A pattern that matches neither a source nor a variable that no call asks for is mentioned in the notes.
     """
     if not patterns:
         return report
@@ -26,7 +26,8 @@ def apply_frozen(report: Report, patterns: Sequence[str]) -> Report:
     kept = {r.number for r in causes}
     calls = tuple(replace(c, sources=tuple(_only_kept(s, kept) for s in c.sources)) for c in calls)
     sources = [s for c in calls for s in c.sources]
-    idle = [p for p in patterns if not any(matches(s.path, s.name, [p]) for s in sources)]
+    meant = [(s.path, s.name) for s in sources] + [(f.path, f.name) for f in report.not_asked]
+    idle = [p for p in patterns if not any(matches(path, name, [p]) for path, name in meant)]
     return replace(
         report,
         calls=calls,

@@ -21,7 +21,7 @@ from tapetrace.model.locations import Frame
 
 def steps_by_keras(model: Any) -> bool:
     """Whether the model is one of Keras 3, and what trains it is Keras's own ``train_step``."""
-    return type(model).train_step.__module__.startswith("keras.")
+    return bool(type(model).train_step.__module__.startswith("keras."))
 
 
 @contextmanager

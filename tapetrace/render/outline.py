@@ -105,9 +105,12 @@ class CallOutline:
         written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code[:LONGEST])
         if len(written) == 1:
             return f"{written[0][0]}({written[0][1]}, …)"
+        by_optimizer = re.findall(r"(\w[\w.]*\.(?:minimize|compute_gradients))\(", code[:LONGEST]) if kind == "gradient" and not written else []
+        if len(by_optimizer) == 1:
+            return f"{by_optimizer[0]}(…)"
         function = kind if "." in kind else f"tf.{kind}" if kind == "gradients" else f"tape.{kind}"
         names = [t.name for t in self.call.targets]
-        if len(names) == 1 and is_compiled_loss(names[0]):
+        if kind == "gradient" and (re.search(r"\.(compile|fit)\(", code[:LONGEST]) or (len(names) == 1 and is_compiled_loss(names[0]))):
             return "model.fit: the loss that compile was given"
         return f"{function}({names[0] if len(names) == 1 else '[' + ', '.join(names[:2]) + (', …' if len(names) > 2 else '') + ']'}, …)"
 

@@ -1,0 +1,74 @@
+"""Ops that Keras itself calls have the place of the line that built the model, and Keras is as it was afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras.src.ops.node import Node
+
+import tapetrace
+from tapetrace.importing import import_file
+
+pytestmark = pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning")
+
+MODEL = """
+import keras
+from keras import layers
+
+inputs = keras.Input((4,))
+
+
+def head(x):
+    x = layers.Dense(3, name="a")(x)
+    return keras.ops.stop_gradient(x)
+
+
+outputs = layers.Dense(1, name="b")(head(inputs))
+model = keras.Model(inputs, outputs)
+model.compile("sgd", "mse")
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "functional_model.py"
+    path.write_text(MODEL)
+    return path
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_an_op_of_a_functional_model_has_the_line_that_put_it_there(file: Path, mode: str) -> None:
+    report = tapetrace.check(f"{file}:model", mode=mode)
+    (cause,) = report.root_causes
+    assert cause.location is not None
+    assert (cause.location.frame.line, cause.location.frame.function) == (10, "head")
+    assert cause.location.code == "return keras.ops.stop_gradient(x)"
+    assert sorted(cause.blocks) == ["a/bias", "a/kernel"]
+    assert report.calls[0].location is not None
+    assert report.calls[0].location.code == 'model.compile("sgd", "mse")'
+
+
+def test_keras_is_as_it_was(file: Path) -> None:
+    def as_it_is() -> tuple[Any, ...]:
+        return vars(keras.Operation)["__call__"], vars(Node)["__init__"], vars(keras.Model).get("train_step")
+
+    before = as_it_is()
+    assert not tapetrace.check(f"{file}:model").ok
+    assert as_it_is() == before
+    with tapetrace.watch():
+        import_file(str(file), str(file)).model.fit(np.ones((2, 4)), np.ones((2, 1)), verbose=0)
+        assert as_it_is() != before
+    assert as_it_is() == before
+
+
+def test_fit_under_watch(file: Path) -> None:
+    with tapetrace.watch() as watched:
+        import_file(str(file), str(file)).model.fit(np.ones((2, 4)), np.ones((2, 1)), verbose=0)
+    (cause,) = watched.report.root_causes
+    assert cause.location is not None
+    assert (cause.location.frame.line, cause.location.frame.function) == (10, "head")
+    assert Path(cause.location.called_from[0].file).name == Path(__file__).name
