@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tapetrace.analysis.connection import Connection
@@ -10,7 +11,7 @@ from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Situation, remedy_for
 from tapetrace.analysis.ways import PREVENTS
 from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
-from tapetrace.model.locations import Location
+from tapetrace.model.locations import Frame, Location
 from tapetrace.model.report import Break
 from tapetrace.model.trace import Source, Trace
 from tapetrace.model.words import Cause
@@ -30,8 +31,8 @@ class Diagnosis:
     def locate(self, node: Node) -> Location | None:
         return self.trace.locate(*node.origin)
 
-    def of_step(self, step: Step) -> Break:
-        """The break at a closed gate."""
+    def of_step(self, step: Step, path: Sequence[Step] = ()) -> Break:
+        """The break at a closed gate on a path."""
         node = self.flat.nodes[step.node]
         cause = step.way.cause
         assert cause is not None
@@ -45,6 +46,7 @@ class Diagnosis:
             tape_closed_after=self._after_tape(node) if cause is Cause.OUTSIDE_TAPE else None,
             tape_was_reset=self.call.tape.was_reset,
             dtype=dtype,
+            inner_call=self._inner_call(path) if cause is Cause.OUTSIDE_TAPE else None,
         )
         detail = self._detail(cause, node, dtype)
         remedy = remedy_for_metric(node.name) or remedy_for(situation)
@@ -63,6 +65,18 @@ class Diagnosis:
         if cause in _NOT_RECORDED and self.call.tape.opened is not None:
             return self.trace.locate(*node.origin, self.call.tape.opened)
         return self.locate(node) or (self.trace.compiled_at if is_compiled_loss(node.name) else None)
+
+    def _inner_call(self, path: Sequence[Step]) -> Frame | None:
+        """The other gradient call whose backward pass a path goes through outside the tape."""
+        for step in path:
+            node = self.flat.nodes[step.node]
+            if node.kind == "op" and node.from_backward and step.way.cause is Cause.OUTSIDE_TAPE:
+                body, position = node.origin
+                index = self.trace.bodies[body].ops[position].made_by_call
+                call = None if index is None else self.trace.calls[index]
+                if call is not None and call is not self.call and call.location is not None:
+                    return call.location.frame
+        return None
 
     def _after_tape(self, node: Node) -> bool | None:
         """True when the op came after the tape was closed, False when before it was opened."""

@@ -25,7 +25,8 @@ class Situation:
     was called: a line that does not run after the tape was then thrown away by it. ``variable`` names the source when the break concerns
     one source alone, ``kind`` is ``variable`` or ``tensor``, ``trainable`` and ``layer`` (path of the Keras layer that owns it) describe it.
     ``branch`` names the branch that connects the source (``true``, ``false``, or the number of a case), ``condition`` is the op type of what
-    decides. ``source_line`` is the code of the line, when ``location`` does not hold it.
+    decides. ``source_line`` is the code of the line, when ``location`` does not hold it. ``inner_call``, for ``outside_tape``, is another gradient
+    call whose result the target was computed from, and which ran outside the tape as well.
     """
 
     cause: Cause
@@ -42,6 +43,7 @@ class Situation:
     condition: str = ""
     dtype: str = ""
     source_line: str = ""
+    inner_call: Frame | None = None
 
     @property
     def code(self) -> str:
@@ -162,6 +164,11 @@ def _gradient_is_zero(s: Situation) -> str:
 def _outside_tape(s: Situation) -> str:
     if s.tape_was_reset and not s.tape_closed_after:
         return "`tape.reset()` threw away what ran before it: move this line below the reset, or drop the reset"
+    if s.inner_call is not None and not s.tape_closed_after:
+        return (
+            f"this line and the gradient that line {s.inner_call.line} asks for run before {_with_line(s)}: open that tape further up, around both, "
+            "so that it records the inner gradient as well"
+        )
     if s.tape_closed_after is None:
         return f"no tape records this line: move it inside {_with_line(s)}"
     if s.tape_closed_after:

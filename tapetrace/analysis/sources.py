@@ -127,7 +127,7 @@ class Verdicts:
             found = breaks_on(steps)
             if not source.is_float:  # that reading it gives an integer is said already
                 found = [s for s in found if s.tensor != t]
-            breaks += [self.diagnosis.of_step(s) for s in found if not (own and s.way.passage is Passage.CARRIED)]
+            breaks += [self.diagnosis.of_step(s, steps) for s in found if not (own and s.way.passage is Passage.CARRIED)]
         elif t is not None and t in self.connection.targets:
             pass
         elif t is None or not self._is_read(t):

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+import tapetrace
+from tapetrace.model.words import Cause
 from tests.capture.cases import Case, Cases
 
 CASES = case = Cases()
@@ -361,3 +363,24 @@ def update_of_a_meta_step_inside_the_outer_tape() -> Any:
 @pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)
 def test_agrees_with_tensorflow(one: Case) -> None:
     one.check()
+
+
+def test_a_tape_that_opens_after_the_inner_gradient_is_told_to_open_around_it() -> None:
+    w = tf.Variable([1.0, 2.0], name="w")
+
+    def step() -> Any:
+        with tf.GradientTape() as inner:
+            energy = tf.reduce_sum(tf.pow(w, 3))  # cut
+        slope = inner.gradient(energy, w)
+        with tf.GradientTape() as outer:
+            curvature = tf.reduce_sum(slope * 2.0)
+        return outer.gradient(curvature, w)
+
+    report = tapetrace.check(step)
+    (source,) = report.calls[1].sources
+    assert report.calls[0].location is not None
+    assert source.cause is Cause.OUTSIDE_TAPE
+    assert source.breaks[0].location is not None
+    assert source.breaks[0].location.code.endswith("# cut")
+    asked, opened = report.calls[0].location.line, report.calls[0].location.line + 1
+    assert f"the gradient that line {asked} asks for run before `with tf.GradientTape()` on line {opened}" in source.breaks[0].remedy
