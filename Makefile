@@ -23,7 +23,7 @@ PURE := tapetrace/model tapetrace/analysis tapetrace/render $(wildcard tapetrace
 N ?= 200
 SEED ?= 1
 
-.PHONY: help demo test browser lint docs bench mutants fuzz ops-proof matrix samples constraints clean
+.PHONY: help demo test browser lint docs bench mutants fuzz ops-proof matrix other-code samples constraints clean
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -101,6 +101,10 @@ ops-proof: $(VENV)/.made-test
 ## make matrix       the tests with other versions of Python and TensorFlow; writes docs/versions.md
 matrix: $(VENV)/.made-test
 	$(BIN)/python tests/proof/matrix.py
+
+## make other-code   other people's libraries, as they are and under tapetrace run, each in an environment of its own in .others/
+other-code: $(VENV)/.made-test
+	$(BIN)/python tests/proof/other_code.py
 
 ## make samples       write samples/expected/ anew from what tapetrace says now
 samples: $(VENV)/.made-test
