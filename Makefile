@@ -64,7 +64,7 @@ demo: $(VENV)/.made-test
 test: $(VENV)/.made-test
 	$(BIN)/python -m pytest -q --doctest-modules tests/unit $(PURE)
 	$(BIN)/python -m pytest -q tests/properties tests/pictures
-	$(BIN)/python -m pytest -q -n $(WORKERS) --ignore=tests/unit --ignore=tests/properties --ignore=tests/pictures --ignore=tests/browser tests
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/unit --ignore=tests/properties --ignore=tests/pictures --ignore=tests/browser tests
 
 ## make browser       the HTML page in a headless Chromium, which has to be there (apt-get install chromium chromium-driver)
 browser: $(VENV)/.made-browser

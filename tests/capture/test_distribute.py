@@ -150,9 +150,11 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("keras", ["", "1"])
+@pytest.mark.parametrize("keras", ["", "1"], ids=["keras", "tf_keras"])
 @pytest.mark.parametrize("mode", ["graph", "eager", "watch"])
 def test_keras_models(mode: str, keras: str) -> None:
+    if keras:
+        pytest.importorskip("tf_keras", reason="not among the test dependencies: it would install another TensorFlow beside tensorflow-cpu")
     told = answers("mirrored_models", mode, tuple(MODELS), keras)
     for name, broken in MODELS.items():
         (call,) = told[name]["calls"]

@@ -17,7 +17,7 @@ from tapetrace.model.words import Cause
 from tests.capture.cases import verdicts
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:tf_keras", "ignore::DeprecationWarning:tensorflow")
-keras = pytest.importorskip("tf_keras")
+keras = pytest.importorskip("tf_keras", reason="not among the test dependencies: it would install another TensorFlow beside tensorflow-cpu")
 layers = keras.layers
 
 R = np.random.default_rng(0)

@@ -64,6 +64,16 @@ PAIRS = (
 )
 
 
+KNOWN = {
+    "tf-nightly-cpu": (
+        "TensorFlow 2.22 gives `AdjustContrastv2` a gradient, which these tests take as an op without one (`tapetrace ops 'AdjustContrast*'` says "
+        "so), and its `tf.norm` has a gradient of zero at zero, not NaN: the answers are right, the tests speak of older versions.",
+        "",
+    ),
+}
+"""What is known about what differs."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     pair: Pair
@@ -139,7 +149,7 @@ def run(pair: Pair, tests: tuple[str, ...]) -> Outcome:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment())
     (PLACE / f"{pair.name}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = done.stdout.strip().splitlines() or ["pytest printed nothing"]
-    failed = tuple(sorted({m[1] for line in lines if (m := re.match(r"(?:FAILED|ERROR) (\S+)", line))}))
+    failed = tuple(sorted({m[1] for line in lines if (m := re.match(r"(?:FAILED|ERROR) (.*?)(?: - |$)", line))}))
     return Outcome(pair, found, re.sub(r" in [0-9.]+s.*", "", lines[-1]), time.monotonic() - begun, failed)
 
 
@@ -152,7 +162,7 @@ def page(outcomes: list[Outcome]) -> str:
     ]  # fmt: skip
     for o in outcomes:
         if o.failed:
-            parts += [f"Differs with {o.versions}:", "", *(f"- `{name}`" for name in o.failed), ""]
+            parts += [f"Differs with {o.versions}:", "", *(f"- `{name}`" for name in o.failed), "", *KNOWN.get(o.pair.tensorflow, ())]
     return "\n".join(parts)
 
 

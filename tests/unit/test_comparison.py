@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import pytest
@@ -207,13 +206,6 @@ def test_a_report_is_as_it_is(name: str) -> None:
     assert found.is_same
     assert not found.is_worse
     assert len(found.matched) == len(found.after.calls)
-
-
-def test_many_calls_of_one_line_are_quick() -> None:
-    many = report(*(made("f", "c", 1, D) for _ in range(3000)))
-    begun = time.process_time()
-    assert compare(many, many).is_same
-    assert time.process_time() - begun < 5.0, "each call was held against each other one"
 
 
 def test_a_location_of_a_library_alone() -> None:

@@ -123,20 +123,3 @@ def test_a_write_and_what_reads_it() -> None:
     drawing = check_well_formed(report(graph, sources="w v"))
     assert edges(drawing) == {"w r": "dead", "r set": "break", "set s": "live", "v s": "live", "s loss": "live"}
     assert statuses(drawing)["set"] == "break"
-
-
-def test_a_deep_step_needs_no_recursion() -> None:
-    """Five times what Python would allow, conditionals on the way."""
-    use, empty = body("use", "p").op("a", "p").returns("a"), body("empty", "p").op("zero").returns("zero")
-    graph = Graph().variables("w u").tensors("k", "int32").read("r", "w").read("s", "u")
-    last = "r"
-    for n in range(5_000):
-        if n % 400 == 200:
-            graph.cond(f"a{n}", "k", last, use, empty)
-        else:
-            graph.op(f"a{n}", last, NONE if n == 2_500 else Gate.OPEN)
-        last = f"a{n}"
-    found = report([graph.op("loss", f"{last} s"), use, empty], sources="w u", budget=100_000)
-    assert [s.verdict.value for s in found.calls[0].sources] == ["none", "connected"]
-    assert [r.reconnects for r in found.root_causes] == [("w",)]
-    check_well_formed(found)
