@@ -119,7 +119,8 @@ def with_model(prepared: Prepared, found: Trace) -> Trace:
         return found
     compiled_at = Before(current_history(), prepared.locator).compiled_at(prepared.model)
     calls = tuple(replace(c, location=c.location or compiled_at) for c in found.calls)
-    return replace(found, compiled_at=compiled_at, calls=calls)
+    outputs_only = type(prepared.model).__name__ in ("Functional", "Sequential") and type(prepared.model).__module__.startswith("keras.")
+    return replace(found, compiled_at=compiled_at, outputs_only=outputs_only, calls=calls)
 
 
 def _as_tensors(values: Any) -> Any:

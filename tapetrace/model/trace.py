@@ -285,6 +285,8 @@ class Trace:
     """(call index, source index) of gradients that were computed and never used afterwards."""
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
+    outputs_only: bool = False
+    """Whether the step is that of a functional or sequential Keras model: outside of its layers, only an output can be left unused."""
     compiled_at: Location | None = None
     """Where the Keras model that is the step was compiled, if that was seen."""
     experiment: Experiment | None = field(default=None, compare=False, repr=False)
