@@ -72,3 +72,14 @@ def test_fit_under_watch(file: Path) -> None:
     assert cause.location is not None
     assert (cause.location.frame.line, cause.location.frame.function) == (10, "head")
     assert Path(cause.location.called_from[0].file).name == Path(__file__).name
+
+
+def test_an_output_without_a_loss_has_the_line_of_compile(tmp_path: Path) -> None:
+    path = tmp_path / "two_outputs.py"
+    ending = (
+        'spare = layers.Dense(1, name="spare")(head(inputs))\nmodel = keras.Model(inputs, [outputs, spare])\nmodel.compile("sgd", ["mse", None])\n'
+    )
+    path.write_text(MODEL.replace("stop_gradient(x)", "relu(x)").split("model = ")[0].replace('name="a"', "") + ending)
+    (cause,) = tapetrace.check(f"{path}:model").root_causes
+    assert cause.location is not None
+    assert cause.location.code == 'model.compile("sgd", ["mse", None])'
