@@ -21,7 +21,9 @@ from tapetrace.analysis.liveness import (
 )
 from tapetrace.analysis.paths import Paths, find_live_paths, find_paths
 from tapetrace.analysis.tracked import Tracked, tracked_tensors
+from tapetrace.analysis.ways import Passage, is_python
 from tapetrace.model.trace import Body, GradientCall, Source
+from tapetrace.model.words import Cause
 
 
 class Connection:
@@ -88,10 +90,38 @@ class Connection:
 
     @cached_property
     def raises(self) -> bool:
-        """Whether the call raises for want of a gradient: TensorFlow said so, or it will."""
-        if self.call.error is not None:
-            return self.call.error.type == "LookupError"
-        return bool(self.raising)
+        """Whether the call raises: TensorFlow said so, or it will, for want of a gradient."""
+        return self.call.error is not None or bool(self.raising)
+
+    @cached_property
+    def lacks_a_gradient(self) -> bool:
+        """Whether it raises because the registry has no entry for an op, not because a gradient function that is there fails."""
+        return self.call.error is None or self.call.error.type == "LookupError"
+
+    @cached_property
+    def failing(self) -> int | None:
+        """The node at which the call raised. Python code that hands back a gradient of a wrong shape makes an op before it fail: it is the code."""
+        n = self._asked_when_raised()
+        behind = () if n is None else self.paths.steps((n, 0))
+        return next((s.node for s in behind if s.way.passage is Passage.OPAQUE and is_python(self.flat.nodes[s.node].type)), n)
+
+    def _asked_when_raised(self) -> int | None:
+        """The node whose gradient function raised: the one TensorFlow was seen to ask, else the last of its type that gradient comes to, else the
+        last of those that would not answer us."""
+        at = None if self.call.raised_at is None else self.flat.tensor(self.call.body, self.call.raised_at)
+        if at is not None:
+            return at[0]
+        nodes = self.flat.nodes
+        reached = reach_through_calls(self.flat, self.float_targets, arrives)
+        for op_type in self.call.raised_in:
+            found = [n for n, _ in reached if nodes[n].type == op_type]
+            if found:
+                return max(found)
+        return max((n for n, j in reached if self._would_not_answer(n, j)), default=None)
+
+    def _would_not_answer(self, n: int, j: int) -> bool:
+        node = self.flat.nodes[n]
+        return any(node.way(i, j).cause is Cause.NOT_PROBED for i in range(len(node.inputs)))
 
     def tensor_of(self, source: Source) -> Tensor | None:
         """The flat tensor of a source, None when the graph never mentions it."""

@@ -9,7 +9,7 @@ from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Node
 from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Situation, remedy_for
-from tapetrace.analysis.ways import PREVENTS
+from tapetrace.analysis.ways import PREVENTS, is_python
 from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.report import Break
@@ -122,6 +122,17 @@ class Diagnosis:
         location = self.locate(node)
         cause = Cause.STOP_GRADIENT if node.type == PREVENTS else Cause.NO_GRADIENT_REGISTERED
         return Break(cause, node.name, node.type, location, remedy_for(Situation(cause, op_type=node.type, location=location)))
+
+    def of_failing_op(self, n: int | None) -> Break:
+        """The op whose gradient function raises, None: nobody knows which; with what it says."""
+        error, node = self.call.error, None if n is None else self.flat.nodes[n]
+        said = f"{error.type}: {(error.message.strip().splitlines() or [''])[0]}" if error else ""
+        cause = Cause.NOT_PROBED
+        if node is not None and is_python(node.type):
+            cause, said = Cause.PYTHON_FUNCTION, f"its backward pass fails when it runs: {said}"
+        location = (self.locate(node) if node else None) or self.call.location
+        name, op_type = (node.name, node.type) if node else ("", "")
+        return Break(cause, name, op_type, location, remedy_for(Situation(cause, op_type=op_type, location=location, raises=True)), said)
 
     def of_branch(self, entering: Node) -> Break:
         """The branch that must be taken for a conditional source: the one that ``entering`` leads into."""

@@ -230,8 +230,9 @@ gradient = tape.gradient(loss, w)
 """,
     ),
     Cause.NOT_PROBED: (
-        "TensorFlow's gradient function for the op could not be asked outside the step, so tapetrace claims nothing about what lies behind it.",
-        "Run the check with --numeric: the number that the step yields decides.",
+        "TensorFlow's gradient function for the op could not be asked outside the step, so tapetrace claims nothing about what lies behind it; or "
+        "it raised in the step itself, and then nothing gets a gradient from that call.",
+        "Run the check with --numeric: the number that the step yields decides. If the call raises, mend what the exception says.",
         "",
         "",
     ),

@@ -26,7 +26,8 @@ class Situation:
     one source alone, ``kind`` is ``variable`` or ``tensor``, ``trainable`` and ``layer`` (path of the Keras layer that owns it) describe it.
     ``branch`` names the branch that connects the source (``true``, ``false``, or the number of a case), ``condition`` is the op type of what
     decides. ``source_line`` is the code of the line, when ``location`` does not hold it. ``inner_call``, for ``outside_tape``, is another gradient
-    call whose result the target was computed from, and which ran outside the tape as well.
+    call whose result the target was computed from, and which ran outside the tape as well. ``raises``, for ``not_probed``: the gradient function
+    raised in the user's own gradient call.
     """
 
     cause: Cause
@@ -44,6 +45,7 @@ class Situation:
     dtype: str = ""
     source_line: str = ""
     inner_call: Frame | None = None
+    raises: bool = False
 
     @property
     def code(self) -> str:
@@ -244,6 +246,10 @@ def _numerically_zero(s: Situation) -> str:
 
 def _not_probed(s: Situation) -> str:
     op = f"`{s.op_type}`" if s.op_type else "this op"
+    if s.raises:
+        if not s.op_type:
+            return "the call itself raises, so nothing gets a gradient from it: mend what it says"
+        return f"the gradient function of {op} raises, and with it the whole call: mend what it says, or keep this op off the way to the loss"
     return f"tapetrace could not ask TensorFlow for the gradient of {op}: run the check with `--numeric` to see the number"
 
 

@@ -70,6 +70,8 @@ class _Reopening:
             alive = [a for a in group.blocks if len(a.breaks) == 1]
         elif cause is Cause.TAPE_REUSED:
             alive = [a for a in group.blocks if a.tensor in alive_now]
+        elif cause is Cause.NOT_PROBED and not self.connection.lacks_a_gradient:
+            alive = [a for a in group.blocks if a.verdict is Verdict.ERROR]
         elif not group.ops or cause in _NO_PATH:
             alive = []
         else:

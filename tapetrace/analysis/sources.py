@@ -49,7 +49,7 @@ class Verdicts:
         if self.call.tape_reused:
             return Answer(source, t, Verdict.ERROR, (self.diagnosis.of_call(Cause.TAPE_REUSED),), self._data_path(t))
         verdict = None if own or self._is_unseen(source, t) else self._live_verdict(t)
-        if self.connection.raises and (verdict is not None or (not own and t in self.connection.live_if_registered)):
+        if self.connection.raises and (verdict is not None or (not own and self._is_live_if_registered(t))):
             return Answer(source, t, Verdict.ERROR, self._raising_breaks(t), self._data_path(t))
         if t is None or verdict is None:
             return self._dead(source, t, own)
@@ -92,7 +92,12 @@ class Verdicts:
             return Verdict.CONNECTED
         return Verdict.CONDITIONAL if t in live.possible else Verdict.OPAQUE
 
+    def _is_live_if_registered(self, t: Tensor | None) -> bool:
+        return self.connection.lacks_a_gradient and t in self.connection.live_if_registered
+
     def _raising_breaks(self, t: Tensor | None) -> tuple[Break, ...]:
+        if not self.connection.lacks_a_gradient:
+            return (self.diagnosis.of_failing_op(self.connection.failing),)
         closed = breaks_on(self._data_path(t))
         on_path = tuple(self.diagnosis.of_step(s) for s in closed)
         if on_path and (closed[0].way.raises or on_path[0].cause is Cause.NO_GRADIENT_REGISTERED):

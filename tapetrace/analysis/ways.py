@@ -124,6 +124,11 @@ def is_recorded_for(way: Way) -> bool:
     return way.passage not in (Passage.CARRIED, Passage.NO_DATA) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
 
 
+def is_python(op_type: str) -> bool:
+    """Whether the op runs Python code of the user's."""
+    return op_type in _PYTHON
+
+
 def is_blind(op_type: str) -> bool:
     """Whether the graph does not know where the op's values come from: Python code, a captured tensor, a dataset element."""
     return op_type == "Captured" or _type_family(op_type) in ("python", "dataset")

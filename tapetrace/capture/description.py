@@ -41,6 +41,8 @@ def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before
         watched=watched,
         location=call.location,
         error=call.error,
+        raised_in=tuple(op_type for op_type, _ in call.raised_in),
+        raised_at=next((ref for _, outputs in call.raised_in for t in outputs if (ref := ref_of(t)) is not None), None),
         tape_reused=call.tape_reused,
         unconnected_zero=call.unconnected_zero,
         made=call.made,

@@ -60,6 +60,8 @@ class EagerLog:
     def __init__(self) -> None:
         self.ops: list[EagerOp] = []
         self.call: int | None = None
+        self.raised_in: list[tuple[str, list[Any]]] = []
+        """Types and outputs of the ops whose own backward functions raised in the call that is being computed."""
         self.arguments: dict[int, Any] = {}
         self._where: dict[int, tuple[weakref.ref[Any], Ref]] = {}
         self._handles: dict[int, Ref] = {}
@@ -160,7 +162,11 @@ class EagerLog:
             op.made_by_call = self.call
 
             def observed(*grads: Any) -> Any:
-                result = backward(*grads)
+                try:
+                    result = backward(*grads)
+                except Exception:
+                    self.raised_in.append((CUSTOM_GRADIENT, list(outputs)))
+                    raise
                 if op.answer is None:
                     flat = list(result) if isinstance(result, list | tuple) else [result]
                     everything = (1 << len(op.outputs)) - 1

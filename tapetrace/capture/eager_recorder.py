@@ -92,9 +92,11 @@ class EagerRecorder(Recorder):
         if call.graph is not None:
             return super()._perform(call, sources, ask, tape)
         self.log.call = call.index
+        self.log.raised_in.clear()
         try:
             return super()._perform(call, sources, ask, tape)
         finally:
             self.log.call = None
+            call.raised_in[:0] = self.log.raised_in
             found = call.gradients or []
             self.gradient_refs[call.index] = [self.log.ref(tensor_of(g)) if is_tensor(g) else None for g in found]

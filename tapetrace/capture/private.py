@@ -51,6 +51,25 @@ tf_stack = _find("tensorflow.python.util.tf_stack")
 
 
 _gradient_function = _find("tensorflow.python.eager.backprop", "_gradient_function")
+_maybe_compile = _find("tensorflow.python.ops.gradients_util", "_MaybeCompile")
+
+
+def asked_when_raised(error: BaseException) -> list[tuple[str, list[Any]]]:
+    """Type and outputs of the ops whose gradient functions were running when ``error`` was raised, the outermost first.
+
+    Tapes ask by way of ``_gradient_function(op_name, …, outputs, …)``, which is not given outputs that the gradient function has no use for;
+    ``tf.gradients`` by way of ``_MaybeCompile(…, op, …)``.
+    """
+    found: list[tuple[str, list[Any]]] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        code, names = traceback.tb_frame.f_code, traceback.tb_frame.f_locals
+        if code is _gradient_function.__code__:
+            found.append((str(names["op_name"]), [t for t in names["outputs"] or () if t is not None]))
+        elif code is _maybe_compile.__code__:
+            found.append((names["op"].type, list(names["op"].outputs)))
+        traceback = traceback.tb_next
+    return found
 
 
 def eager_gradient(op_type: str, attrs: Any, inputs: list[Any], outputs: list[Any], came: list[Any]) -> Any:

@@ -30,6 +30,7 @@ from tapetrace.model.trace import Replica, Tape, TraceError
 class CallRecord:
     """One gradient call as it happened: Python objects, to be described after the trace.
 
+    ``raised_in``: type and outputs of the ops whose gradient functions raised ``error``.
     ``stops``: tensors that are constants to it (``tf.gradients``). ``around``: the graphs that it was made in, from ``graph`` to ``root``.
     """
 
@@ -46,6 +47,7 @@ class CallRecord:
     watched: list[tuple[Any, int]] | None = None
     gradients: list[Any] | None = None
     error: TraceError | None = None
+    raised_in: list[tuple[str, list[Any]]] = field(default_factory=list)
     tape_reused: bool = False
     unconnected_zero: bool = False
     made: bool = True
@@ -329,12 +331,14 @@ class Recorder:
             result = ask()
         except Exception as error:
             call.error = TraceError(type(error).__name__, str(error), self.locator.locate_exception(error))
+            call.raised_in = private.asked_when_raised(error)
             raise
         finally:
             self._inside -= 1
             self.missing.is_in_call = False
             self.close_call(call)
         call.gradients = tf.nest.flatten(result)
+        call.made = not self.missing.outside  # TensorFlow has raised before, and never comes here
         lacking = self.missing.met[lacking_before:]
         if lacking:
             call.error = TraceError("LookupError", self.missing.message(lacking[0]), call.location)

@@ -228,8 +228,9 @@ class GradientCall:
 
     ``order`` is the number of ops that the body had when the call was made: later ones cannot lie on a path. ``targets`` are refs in ``body``,
     None for a target that is no tensor of the graph; ``float_targets`` says which can carry gradient. ``watched`` lists what the tape watched,
-    each with the order from which its uses were recorded; None: everything (``tf.gradients``). ``error`` is what the call itself raised, ``made``
-    False when the backward pass was not built (``verify=False``).
+    each with the order from which its uses were recorded; None: everything (``tf.gradients``). ``error`` is what the call itself raised,
+    ``raised_in`` the types of the ops whose gradient functions raised it, the outermost first, and ``raised_at`` an output of one, as far as
+    known; ``made`` False when the backward pass was not built (``verify=False``).
     """
 
     kind: str
@@ -243,6 +244,8 @@ class GradientCall:
     watched: tuple[tuple[Ref, int], ...] | None = None
     location: Location | None = None
     error: TraceError | None = None
+    raised_in: tuple[str, ...] = ()
+    raised_at: Ref | None = None
     tape_reused: bool = False
     unconnected_zero: bool = False
     made: bool = True

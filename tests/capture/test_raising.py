@@ -117,6 +117,23 @@ def test_an_op_without_a_gradient() -> None:
     assert report.agreement.disagreed == ()
 
 
+def test_an_op_without_a_gradient_in_a_loop_under_two_tapes() -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as one, tf.GradientTape() as two:
+            y = W * 1.0
+            for _ in tf.range(2):  # the backward pass is built here, since two tapes want it
+                y = tf.raw_ops.Snapshot(input=x) + y * 0.3
+        return one.gradient(y, [x]), two.gradient(y, [W])
+
+    with pytest.raises(Exception, match="op type: Snapshot"):
+        tf.function(step).get_concrete_function(X)
+    report = tapetrace.check(step, X, mode="graph")
+    assert report.error is not None
+    assert report.error.type == "LookupError"
+    assert [s.returned for c in report.calls for s in c.sources] == [None, None]
+    assert report.agreement.disagreed == ()
+
+
 @pytest.mark.parametrize("mode", ["graph", "eager"])
 def test_an_op_that_forbids_the_gradient(mode: str) -> None:
     w, v = tf.Variable([1.0, 2.0], name="w"), tf.Variable([1.0, 2.0], name="v")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tapetrace.analysis.ways import Passage, judge
-from tapetrace.model.trace import Gate, Recording, Tape, Window
+from tapetrace.model.trace import Gate, Recording, Tape, TraceError, Window
 from tapetrace.model.words import Cause, Returned, Verdict
 from tests.unit.graphs import LOOKUP_ERROR, Graph, answers, body, causes, ops, report, spec, verdicts
 
@@ -149,9 +149,38 @@ def test_a_call_that_tensorflow_says_raises_does_even_if_no_op_explains_it() -> 
     assert found.agreement.disagreed == ()
 
 
-def test_a_call_that_raises_for_another_reason_leaves_the_verdicts() -> None:
-    found = report(through(OPEN), error=replace(LOOKUP_ERROR, type="ValueError"), facts={"returned": Returned.ERROR})
-    assert verdicts(found) == {"w": "connected"}
+def test_a_call_that_raises_for_another_reason_gives_nothing() -> None:
+    found = report(through(OPEN), error=TraceError("ValueError", "not today"), facts={"returned": Returned.ERROR})
+    assert (verdicts(found), causes(found)) == ({"w": "error"}, ["not_probed"])
+    first = answers(found)["w"].breaks[0]
+    assert first.detail == "ValueError: not today"
+    assert "the call itself raises" in first.remedy
+    assert found.agreement.checked == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "op"),
+    [({"raised_in": ("Elsewhere", "Odd")}, "second"), ({"raised_at": (3, 0)}, "first"), ({"raised_in": "Nowhere"}, "")],
+    ids=["type", "at", "unknown"],
+)
+def test_the_op_whose_gradient_function_raised_is_the_break(facts: dict[str, Any], op: str) -> None:
+    graph = Graph().variables("w u").read("r", "w").op("first", "r", OPEN, type="Odd").op("second", "first", OPEN, type="Odd").read("s", "u")
+    found = report(graph.op("loss", "second s"), sources="w u", watched="w u", error=TraceError("ValueError", "no"), **facts)
+    assert verdicts(found) == {"w": "error", "u": "error"}
+    assert {s.breaks[0].op for s in answers(found).values()} == {op}
+    assert [set(c.reconnects) for c in found.root_causes] == [{"w", "u"}]
+
+
+def test_python_code_that_makes_an_op_before_it_fail_is_the_break() -> None:
+    graph = Graph().variables("w").read("r", "w").op("product", "r", OPEN, type="MatMul").op("p", "product", Gate.PYTHON, type="EagerPyFunc")
+    found = report(graph.op("loss", "p"), error=TraceError("ValueError", "no"), raised_in=("MatMul",))
+    assert (verdicts(found), causes(found), ops(found)) == ({"w": "error"}, ["python_function"], ["p"])
+
+
+def test_python_code_that_fails_on_the_way_back_is_python_code() -> None:
+    graph = Graph().variables("w").read("r", "w").op("p", "r", Gate.PYTHON, type="EagerPyFunc")
+    found = report(graph.op("loss", "p"), error=TraceError("ValueError", "no"), raised_in=("EagerPyFunc",))
+    assert (verdicts(found), causes(found)) == ({"w": "error"}, ["python_function"])
 
 
 def test_an_op_without_gradient_that_gradient_does_not_come_to_is_only_a_break() -> None:
