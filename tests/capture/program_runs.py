@@ -44,6 +44,9 @@ def complaints(source: str, path: Path, mode: str = "graph") -> list[str]:
         truth = _truth(truth_step, truth_args, mode)
     except tf.errors.OpError:  # TensorFlow traces the program and cannot run it: what it returned while tracing is all there is
         return [*report.agreement.disagreed]
+    except Exception as error:  # before the first gradient call, as for a loop under two tapes, whose backward pass is built at once
+        said = [] if report.error is not None else [f"TensorFlow raised {type(error).__name__}, and the report does not say so"]
+        return [*said, *report.agreement.disagreed]
     if "tf.gradients" in str(truth.raised):  # which TensorFlow does not have in an eager run
         return [] if report.error is not None and report.error.type == "RuntimeError" else ["tf.gradients raised, and the report does not say so"]
     found = contradictions(report, truth, may_vanish={Verdict.CONDITIONAL})
@@ -53,4 +56,6 @@ def complaints(source: str, path: Path, mode: str = "graph") -> list[str]:
 
 
 def _truth(step: Any, args: Any, mode: str) -> Truth:
-    return run_unwatched(step, args) if mode == "eager" else ask_tensorflow(step, args, draws=DRAWS)
+    if mode == "eager":
+        return run_unwatched(step, args)
+    return ask_tensorflow(tf.autograph.to_graph(step), args, draws=DRAWS)  # converted in the same way as for the check, AutoGraph does it once

@@ -27,7 +27,7 @@ class Writer(StatementWriter):
             self.more_sources = [f"{LAYER}.kernel", f"{LAYER}.bias"]
         if self.random.random() < 0.2:
             self.custom_gradient()
-        for _ in range(self.random.randint(0, 2)):
+        for _ in range(self.random.randint(0, round(2 * self.scale))):
             self.function()
         self.write(1, "")
         self.write(1, "def step(x):")

@@ -9,12 +9,16 @@ from tests.capture.random_pieces import BINARY, BREAKS, CONDITIONS, ENDS_OF_ARRA
 
 LAYER = "dense"
 
+SCALES = (0.3, 0.3, 0.3, 0.5, 0.5, 1.0)
+"""How long programs are, as a share of the longest: small ones cost a third, and what contradicts TensorFlow seldom takes many statements."""
+
 
 class StatementWriter:
     """Writes lines. Every name holds a float32[3]; ``s`` is a variable that is written to."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.scale = self.random.choice(SCALES)
         self.lines: list[str] = []
         self.names: list[str] = []
         self.variables = [f"w{i}" for i in range(self.random.randint(2, 4))]
@@ -49,12 +53,12 @@ class StatementWriter:
         return f"{name} = {value} * 1.0"
 
     def block(self, depth: int, level: int, count: int) -> None:
-        for _ in range(count):
+        for _ in range(round(count * self.scale + 0.3) or 1):
             self.statement(depth, level)
 
     def statement(self, depth: int, level: int) -> None:
         kinds: list[tuple[float, Callable[[int, int], None]]] = [(8, self.assign), (0.7, self.write_state)]
-        if level < 2:
+        if level < (2 if self.scale == 1.0 else 1):
             kinds += [(1.2, self.branch), (0.8, self.loop), (0.4, self.while_loop), (0.3, self.python_loop)]
         if self.functions:
             kinds.append((1.5, self.call))

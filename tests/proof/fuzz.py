@@ -25,7 +25,7 @@ from tests.capture.program_runs import complaints
 from tests.capture.random_programs import Writer
 from tests.proof.shrinking import shrink
 
-EAGER_EVERY = 4
+EAGER_EVERY = 8
 """One program in so many is run eagerly as well."""
 
 AT_ONCE = 100
@@ -101,7 +101,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--mode", choices=("graph", "eager", "both"), default="both", help="both: all traced, and one in four run eagerly as well")
+    modes = f"both: all traced, and one in {EAGER_EVERY} run eagerly as well"
+    parser.add_argument("--mode", choices=("graph", "eager", "both"), default="both", help=modes)
     parser.add_argument("--in-process", action="store_true", help="run them here, and say how many as JSON in the last line")
     chosen = parser.parse_args()
     if chosen.in_process:

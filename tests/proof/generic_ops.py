@@ -103,21 +103,28 @@ def make(definition: Any, seed: int = 0) -> OpCase:
             outputs = case.build(*case.arguments)
         except Exception as error:  # TensorFlow refuses in a dozen ways
             told = _sentence(error)
-            if told.startswith(FINAL):
+            if told == NO_KERNEL or told.startswith("Op "):
                 raise NotMade(told) from error
             complaint = complaint or told
             continue
-        if any(tf.is_tensor(o) for o in tf.nest.flatten(outputs)):
+        found = [o for o in tf.nest.flatten(outputs) if tf.is_tensor(o)]
+        if any(o.dtype not in (tf.resource, tf.variant) for o in found):
             return case
+        if found:
+            raise NotMade("it hands out only handles, of which no loss can be made")
     raise NotMade(complaint or "it has no outputs")
 
 
-FINAL = ("Could not find device", "No OpKernel", "Op ")
+NO_KERNEL = "it has no kernel on this machine"
 
 
 def _sentence(error: Exception) -> str:
-    lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
-    return lines[0].partition("}} ")[2][:160] or lines[0][:160] if "}} " in lines[0] else lines[0][:160]
+    """What TensorFlow says, in a line."""
+    text = str(error).strip()
+    if "Could not find device" in text or "No OpKernel" in text or "no registered kernels" in text or "No registered" in text:
+        return NO_KERNEL
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return (first.partition("}} ")[2] or first)[:160]
 
 
 def _may_be_float(argument: Any, definition: Any) -> bool:

@@ -26,6 +26,7 @@ def more_op_cases() -> Iterator[OpCase]:
     yield from _older_versions()
     yield from _sparse()
     yield from _lists()
+    yield from _arrays()
     yield from _state()
 
 
@@ -298,12 +299,45 @@ def _lists() -> Iterator[OpCase]:
     )
 
 
+def _arrays() -> Iterator[OpCase]:
+    """TensorFlow 1's arrays behind a handle, which graphs that were saved still hold."""
+
+    def array(**more: Any) -> tuple[Any, Any]:
+        return tuple(R.TensorArrayV3(size=3, dtype=tf.float32, dynamic_size=False, clear_after_read=False, **more))
+
+    def scattered(x: Any) -> dict[str, Any]:
+        handle, flow = array(element_shape=[4])
+        return {"handle": handle, "flow_in": R.TensorArrayScatterV3(handle=handle, indices=[0, 1, 2], value=x, flow_in=flow)}
+
+    def written(x: Any) -> Any:
+        handle, flow = array()
+        return R.TensorArrayReadV3(handle=handle, index=1, flow_in=R.TensorArrayWriteV3(handle=handle, index=1, value=x, flow_in=flow), dtype=x.dtype)
+
+    def split(x: Any) -> Any:
+        handle, flow = array(identical_element_shapes=False)
+        pieces = R.TensorArraySplitV3(handle=handle, value=x, lengths=np.int64([1, 0, 2]), flow_in=flow)
+        return R.TensorArrayConcatV3(handle=handle, flow_in=pieces, dtype=tf.float32)[0]
+
+    yield _case("TensorArrayWriteV3", written, A)
+    yield _case("TensorArrayReadV3", lambda x: R.TensorArrayReadV3(**scattered(x), index=1, dtype=tf.float32), A)
+    yield _case("TensorArrayScatterV3", lambda x: R.TensorArrayGatherV3(**scattered(x), indices=[2, 0], dtype=tf.float32), A)
+    yield _case("TensorArrayGatherV3", lambda x: R.TensorArrayGatherV3(**scattered(x), indices=[1, 1], dtype=tf.float32), A)
+    yield _case("TensorArrayConcatV3", lambda x: split(x), A)
+    yield _case("TensorArraySplitV3", lambda x: split(x * x), A)
+
+
 def _state() -> Iterator[OpCase]:
     """The argument is a variable, and its handle the op's input."""
     yield _case("ReadVariableOp", lambda v: R.ReadVariableOp(resource=v.handle, dtype=tf.float32), A)
     yield _case("ResourceGather", lambda v: R.ResourceGather(resource=v.handle, indices=[0, 2], dtype=tf.float32), A)
     yield _case("ResourceGatherNd", lambda v: R.ResourceGatherNd(resource=v.handle, indices=[[0, 1], [2, 2]], dtype=tf.float32), A)
     yield _case("EagerPyFunc", lambda x: tf.py_function(tf.sin, [x], tf.float32), A)
-    yield _case("If", lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x * 2, lambda: tf.sin(x)), A)
-    yield _case("Case", lambda x: tf.switch_case(tf.cast(tf.reduce_sum(x) > 0, tf.int32), [lambda: x * 2, lambda: tf.sin(x)]), A)
-    yield _case("While", lambda x: tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * x), (0, x))[1], A)
+    for prefix, noise in (("Stateless", lambda: 1.0), ("", lambda: tf.cast(tf.timestamp() > 0.0, tf.float32))):
+        yield _case(f"{prefix}If", lambda x, n=noise: tf.cond(tf.reduce_sum(x) > 0, lambda: x * n(), lambda: tf.sin(x)), A)
+        cases = [lambda x, n: x * n(), lambda x, n: tf.sin(x)]
+        yield _case(
+            f"{prefix}Case",
+            lambda x, n=noise, c=cases: tf.switch_case(tf.cast(tf.reduce_sum(x) > 0, tf.int32), [lambda f=f: f(x, n) for f in c]),
+            A,
+        )
+        yield _case(f"{prefix}While", lambda x, n=noise: tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * x * n()), (0, x))[1], A)

@@ -19,6 +19,10 @@ RESOURCES = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 """Ops that take the variable's handle instead of its value."""
 
 
+class NoKernel(Exception):
+    """TensorFlow alone cannot run the op here, in that mode, on these inputs; the reason in a line."""
+
+
 @dataclass
 class Answer:
     """What TensorFlow says of one op: per output and variable "none", "tensor", the name of what the call raised; and where a number was not zero."""
@@ -96,8 +100,15 @@ def ask_tensorflow(case: OpCase, mode: str) -> Answer:
 
 
 def contradictions(case: OpCase, mode: str) -> tuple[list[str], list[str], int]:
-    """Where the report and TensorFlow cannot both be right; what is live and was zero in every draw; how many verdicts were compared."""
-    truth = ask_tensorflow(case, mode)
+    """Where the report and TensorFlow cannot both be right; what is live and was zero in every draw; how many verdicts were compared.
+
+    Raises ``NoKernel`` when TensorFlow alone cannot run the op.
+    """
+    try:
+        truth = ask_tensorflow(case, mode)
+    except (tf.errors.OpError, NotImplementedError, AttributeError) as error:
+        (first, *_) = [line for line in str(error).splitlines() if line.strip()]
+        raise NoKernel(f"{type(error).__name__}: {first[:140]}") from error
     step, _ = step_of(case, [])
     report = tapetrace.check(step, mode=mode)
     found = [*report.agreement.disagreed]

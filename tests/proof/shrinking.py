@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 RESERVED = frozenset("tf np lambda for in if else not and or is None True False range".split())
 
 
-def shrink(source: str, still_fails: Callable[[str], bool], seconds: float = 240.0) -> str:
+def shrink(source: str, still_fails: Callable[[str], bool], seconds: float = 60.0) -> str:
     """The smallest program found within ``seconds`` for which ``still_fails`` holds, as it does for ``source``. Asked of programs that cannot run
     as well."""
     deadline = time.monotonic() + seconds
