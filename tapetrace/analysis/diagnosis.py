@@ -161,11 +161,16 @@ class Diagnosis:
             detail = f"the last op computed from it is {node.type}"
         else:
             node, detail = instead, "each round of the loop puts this in its place, without using it"
-        location = self.locate(node) or self.trace.compiled_at
-        if self.trace.outputs_only and self.trace.compiled_at is not None and not _in_a_layer(location):
+        location = self.locate(node)
+        if self.trace.compiled_at is not None and self._is_output(location):
             location = self.trace.compiled_at  # where the output was given no loss
         situation = Situation(Cause.UNUSED_RESULT, op_type=node.type, location=location, variable=source.path or source.name, layer=source.owner)
         return Break(Cause.UNUSED_RESULT, node.name, node.type, location, remedy_for(situation), detail)
+
+    def _is_output(self, location: Location | None) -> bool:
+        """Whether no line stands there but of those that put layers together, so that what comes out is an output of the model."""
+        lines = self.trace.building_lines()
+        return location is None or all((f.file, f.line) in lines for f in (location.frame, *location.called_from))
 
     def _in_its_place(self, last: int) -> Node | None:
         """What a loop makes of a variable of its own that begins with the result of node ``last``, if it makes that of something else."""
@@ -187,11 +192,6 @@ class Diagnosis:
         elif source.owner and source.owner not in read_owners:
             detail = f"layer {source.owner} was not called"
         return self.of_source(source, Cause.NEVER_READ, detail)
-
-
-def _in_a_layer(location: Location | None) -> bool:
-    """Whether a place is in the ``call`` of a layer of the user's own, and not on a line that puts layers together."""
-    return location is not None and any(frame.function == "call" for frame in (location.frame, *location.called_from))
 
 
 def numbered(b: Break, number: int) -> Break:

@@ -49,6 +49,13 @@ class Before:
         """Where a Keras model was compiled."""
         return self._located(None if self._history is None or model is None else self._history.compiled.get(model))
 
+    def building_lines(self) -> frozenset[tuple[str, int]]:
+        """File and line of each line that put an operation into a Keras model."""
+        if self._history is None:
+            return frozenset()
+        places = [self._located(stack) for stack in list(self._history.built.values())]
+        return frozenset((p.frame.file, p.frame.line) for p in places if p is not None)
+
     def _origin(self, past: Past | None) -> Origin | None:
         if past is None or self._history is None:
             return None

@@ -117,10 +117,10 @@ def with_model(prepared: Prepared, found: Trace) -> Trace:
     """The trace with what is known of the Keras model whose step it is."""
     if prepared.model is None:
         return found
-    compiled_at = Before(current_history(), prepared.locator).compiled_at(prepared.model)
+    before = Before(current_history(), prepared.locator)
+    compiled_at = before.compiled_at(prepared.model)
     calls = tuple(replace(c, location=c.location or compiled_at) for c in found.calls)
-    outputs_only = type(prepared.model).__name__ in ("Functional", "Sequential") and type(prepared.model).__module__.startswith("keras.")
-    return replace(found, compiled_at=compiled_at, outputs_only=outputs_only, calls=calls)
+    return replace(found, compiled_at=compiled_at, building_lines=before.building_lines, calls=calls)
 
 
 def _as_tensors(values: Any) -> Any:

@@ -6,7 +6,7 @@ them. Ops refer to each other by position in their body, so that a body is store
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -288,10 +288,11 @@ class Trace:
     """(call index, source index) of gradients that were computed and never used afterwards."""
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
-    outputs_only: bool = False
-    """Whether the step is that of a functional or sequential Keras model: outside of its layers, only an output can be left unused."""
     compiled_at: Location | None = None
     """Where the Keras model that is the step was compiled, if that was seen."""
+    building_lines: Callable[[], frozenset[tuple[str, int]]] = field(default=frozenset, compare=False, repr=False)
+    """File and line of each line that put an operation into a functional or sequential Keras model. There a value is only handed on: it can be
+    left unused by the losses alone."""
     experiment: Experiment | None = field(default=None, compare=False, repr=False)
     """Runs what was traced, when numbers are asked for; None when it cannot be run."""
     locate: Locate = field(default=_nowhere, compare=False, repr=False)

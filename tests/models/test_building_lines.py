@@ -83,3 +83,45 @@ def test_an_output_without_a_loss_has_the_line_of_compile(tmp_path: Path) -> Non
     (cause,) = tapetrace.check(f"{path}:model").root_causes
     assert cause.location is not None
     assert cause.location.code == 'model.compile("sgd", ["mse", None])'
+
+
+SUBCLASSED = """
+import keras
+from keras import layers
+
+
+class Head(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = layers.Dense(2, name="inner")
+
+    def call(self, x):
+        self.inner(x)
+        return x
+
+
+class Named(keras.Model):
+    pass
+
+
+inputs = keras.Input((4,))
+model = Named(inputs, layers.Dense(1, name="b")(Head()(inputs)))
+model.compile("sgd", "mse")
+"""
+
+
+def test_what_a_layer_drops_has_the_line_in_its_call(tmp_path: Path) -> None:
+    path = tmp_path / "subclassed.py"
+    path.write_text(SUBCLASSED)
+    (cause,) = tapetrace.check(f"{path}:model").root_causes
+    assert cause.location is not None
+    assert cause.location.code == "self.inner(x)"
+
+
+def test_an_output_of_a_functional_subclass_without_a_loss_has_the_line_of_compile(tmp_path: Path) -> None:
+    path = tmp_path / "subclass.py"
+    text = SUBCLASSED.replace('layers.Dense(1, name="b")(Head()(inputs))', "[layers.Dense(1)(inputs), layers.Dense(1)(inputs)]")
+    path.write_text(text.replace('"mse"', '["mse", None]'))
+    (cause,) = tapetrace.check(f"{path}:model").root_causes
+    assert cause.location is not None
+    assert cause.location.code == 'model.compile("sgd", ["mse", None])'
