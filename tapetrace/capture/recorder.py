@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +15,10 @@ from tapetrace.capture import private
 from tapetrace.capture.fresh_functions import FreshFunctions
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.missing_gradients import MissingGradients
-from tapetrace.capture.nesting import Turn
 from tapetrace.capture.patches import Patches
 from tapetrace.capture.quick import idle_optimizers, zeros_for
-from tapetrace.capture.replicas import MERGE, RUN, current_replica, local, note_leaders
-from tapetrace.capture.snapshot import Snapshots
-from tapetrace.capture.tapes import TapeRecord, graph_counts
+from tapetrace.capture.replicas import current_replica, local, note_leaders
+from tapetrace.capture.tape_recorder import TapeRecorder
 from tapetrace.model.locations import Location
 from tapetrace.model.trace import Replica, Tape, TraceError
 
@@ -65,22 +62,19 @@ _NOT_THE_USERS = ("/python/eager/forwardprop.py", "/python/ops/script_ops.py", "
 built, which under a persistent tape is as soon as a function is called."""
 
 
-class Recorder:
+class Recorder(TapeRecorder):
     """Records gradient calls and tape windows in the thread that traces, and in those of its replicas.
 
     ``verify`` False leaves the backward pass out.
     """
 
     def __init__(self, locator: Locator, verify: bool = True) -> None:
-        self.locator = locator
+        super().__init__(locator)
         self.verify = verify
-        self.snapshots = Snapshots()
         self.calls: list[CallRecord] = []
         self.missing = MissingGradients(locator)
-        self._tapes: dict[int, TapeRecord] = {}
         self.functions = FreshFunctions(self._is_ours)
         self._inside = 0
-        self.turn = Turn()
         self._forward: dict[str, None] = {}
 
     @property
@@ -91,19 +85,12 @@ class Recorder:
     @contextmanager
     def recording(self) -> Any:
         """Within this context gradient calls are recorded."""
-        tape_class = private.GradientTape
         with Patches() as patches:
-            patches.wrap(tape_class, "_push_tape", self._wrap_push)
-            patches.wrap(tape_class, "_pop_tape", self._wrap_pop)
-            patches.wrap(tape_class, "stop_recording", self._wrap_stop)
-            patches.wrap(tape_class, "reset", self._wrap_reset)
-            patches.wrap(tape_class, "watch", self._wrap_watch)
+            self.install(patches)
             for name in ("gradient", "jacobian", "batch_jacobian"):
-                patches.wrap(tape_class, name, self._wrap_gradient(name))
+                patches.wrap(private.GradientTape, name, self._wrap_gradient(name))
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(tf.autodiff.ForwardAccumulator, "__enter__", self._wrap_forward)
-            patches.wrap(private.mirrored_run, RUN, self._wrap_run)
-            patches.wrap(private.mirrored_run._MirroredReplicaContext, MERGE, self._wrap_elsewhere)
             note_leaders(patches)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
             self.functions.install(patches)
@@ -115,14 +102,6 @@ class Recorder:
                 self.turn.end()
                 self.missing.end()
 
-    def _is_ours(self) -> bool:
-        """Whether the current code belongs to the step that is being traced."""
-        return self.turn.is_now() and isinstance(private.default_graph(), private.FuncGraph)
-
-    def counts(self) -> dict[str, int]:
-        """How far each graph that is being built has come: the clock of tape windows."""
-        return graph_counts(self.snapshots.graph_key)
-
     def place(self) -> tuple[Any, Any, str, int]:
         """Where a gradient call is being made: the graph, the outermost graph around it, the key of its body, and how many ops that has."""
         graph = root = private.default_graph()
@@ -131,113 +110,9 @@ class Recorder:
         draft = self.snapshots.take(graph)
         return graph, root, draft.key, len(draft.ops)
 
-    def clock_key(self) -> str:
-        """The key of the innermost graph in `counts`."""
-        return self.snapshots.graph_key(private.default_graph())
-
     def close_call(self, call: CallRecord) -> None:
         """Note that what was added since the call began is its backward pass."""
         self.snapshots.mark_backward(call.graph, call.index)
-
-    def record_of(self, tape: Any) -> TapeRecord:
-        """What is known of a tape; made when it is first met, and kept alive with it."""
-        record = self._tapes.get(id(tape))
-        if record is None:
-            record = TapeRecord(tape, tape._persistent, tape._watch_accessed_variables)
-            self._tapes[id(tape)] = record
-        return record
-
-    # Tapes.
-
-    def _wrap_push(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def _push_tape(tape: Any) -> Any:
-            is_new = tape._tape is None
-            result = original(tape)
-            if self._is_ours():
-                record = self.record_of(tape)
-                if is_new:
-                    record.begin()
-                if record.opened_frame is None:
-                    record.opened_at = self.locator.locate(here())
-                    record.opened_frame = record.opened_at.frame if record.opened_at else None
-                record.push(self.counts())
-            return result
-
-        return _push_tape
-
-    def _wrap_pop(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def _pop_tape(tape: Any) -> Any:
-            result = original(tape)
-            if self._is_ours():
-                self.record_of(tape).pop(self.counts())
-            return result
-
-        return _pop_tape
-
-    def _wrap_stop(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @contextmanager
-        def stop_recording(tape: Any) -> Any:
-            record = self.record_of(tape)
-            record.is_stopping = True
-            stopping = original(tape)
-            try:
-                stopping.__enter__()
-            finally:
-                record.is_stopping = False
-            try:
-                yield
-            except BaseException as error:
-                if not stopping.__exit__(type(error), error, error.__traceback__):
-                    raise
-            else:
-                stopping.__exit__(None, None, None)
-
-        return stop_recording
-
-    def _wrap_reset(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def reset(tape: Any) -> Any:
-            result = original(tape)
-            self.record_of(tape).forget()
-            return result
-
-        return reset
-
-    def _wrap_watch(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def watch(tape: Any, tensor: Any) -> Any:
-            result = original(tape, tensor)
-            if self._is_ours():
-                counts = self.counts()
-                self.record_of(tape).watched.extend((local(t), counts) for t in tf.nest.flatten(tensor))
-            return result
-
-        return watch
-
-    def _wrap_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        waiting = self._wrap_elsewhere(original)
-
-        def running(*args: Any, **kwargs: Any) -> Any:
-            if self._is_ours():
-                self.locator.learn(here(), private.generated_lines())
-            return waiting(*args, **kwargs)
-
-        return running
-
-    def _wrap_elsewhere(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def waiting(*args: Any, **kwargs: Any) -> Any:
-            if not self._is_ours():
-                return original(*args, **kwargs)
-            mine = [r for r in self._tapes.values() if r.is_open and r.thread == threading.get_ident()]
-            counts = self.counts()
-            for record in mine:
-                record.pop(counts)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                counts = self.counts()
-                for record in mine:
-                    record.push(counts)
-
-        return waiting
 
     def _wrap_forward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __enter__(accumulator: Any) -> Any:
@@ -247,8 +122,6 @@ class Recorder:
             return original(accumulator)
 
         return __enter__
-
-    # Gradient calls.
 
     def _wrap_gradient(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -298,17 +171,6 @@ class Recorder:
             graph = graph.outer_graph
         self.calls.append(call)
         return call
-
-    def _watched(self, record: TapeRecord) -> list[tuple[Any, int]]:
-        key = self.clock_key()
-        found = [(t, counts.get(key, 0)) for t, counts in record.watched]
-        with suppress(RuntimeError):  # a used tape has let go of them
-            found += [(local(v), 0) for v in record.tape.watched_variables()]
-        return found
-
-    def _is_observed(self, tape: Any = None) -> bool:
-        """Whether a tape, other than the one given, is recording now."""
-        return any(r.is_open and r.tape is not tape for r in self._tapes.values())
 
     def _leave_out(self, call: CallRecord, sources: Any, tape: Any) -> Any:
         """Hand zeros back without building the backward pass; a tape that answers once has answered."""
