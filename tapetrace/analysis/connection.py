@@ -131,12 +131,14 @@ class Connection:
         return self.tracked is None or t in self.tracked.tensors
 
     def used_since_watched(self, t: Tensor, reached: set[Tensor], accept: Accept) -> bool:
-        """Whether ``t`` has a use that the tape recorded, one after it was watched, by which gradient comes to it from ``reached``."""
-        since = 0 if self.tracked is None else self.tracked.since.get(t, 0)
-        if since == 0:
+        """Whether ``t`` has a use that the tape recorded, after it was watched or on another's account, by which gradient comes from ``reached``."""
+        tracked = self.tracked
+        since = 0 if tracked is None else tracked.since.get(t, 0)
+        if tracked is None or since == 0:
             return True
         nodes = self.flat.nodes
         return any(
-            nodes[n].order >= since and any((n, j) in reached and accept(nodes[n].way(i, j)) for j in range(nodes[n].output_count))
+            (nodes[n].order >= since or tracked.recorded_without(self.flat, n, t))
+            and any((n, j) in reached and accept(nodes[n].way(i, j)) for j in range(nodes[n].output_count))
             for n, i in self.flat.consumers.get(t, ())
         )

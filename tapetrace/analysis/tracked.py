@@ -30,6 +30,16 @@ class Tracked:
             return True
         return any(first <= node < last for first, last in self.given.get(t, ()))
 
+    def recorded_without(self, flat: Flat, node: int, t: Tensor) -> bool:
+        """Whether the tape recorded ``node`` on account of another input than ``t``. It then holds ``t`` as an input too."""
+        if any(first <= node < last for first, last in self.given.get(t, ())):
+            return True
+        n = flat.nodes[node]
+        return n.recording is Recording.RECORDED and any(
+            u != t and u in self.tensors and n.order >= self.since.get(u, 0) and any(is_recorded_for(n.way(i, j)) for j in range(n.output_count))
+            for i, u in enumerate(n.inputs)
+        )
+
 
 def watched_from(flat: Flat, call: GradientCall) -> dict[Tensor, int]:
     """What the tape was told to watch, each with the rank from which its uses were recorded."""

@@ -9,10 +9,11 @@ import tensorflow as tf
 
 import tapetrace
 from tapetrace.model.words import Cause
-from tests.capture.cases import Case, Cases
+from tests.capture.cases import Case, Cases, verdicts
 
 CASES = case = Cases()
 X = tf.constant([0.3, -0.7, 1.2])
+W = tf.Variable([0.4, 0.5, -0.6], name="w")
 
 
 @case("none connected")
@@ -384,3 +385,36 @@ def test_a_tape_that_opens_after_the_inner_gradient_is_told_to_open_around_it() 
     assert source.breaks[0].location.code.endswith("# cut")
     asked, opened = report.calls[0].location.line, report.calls[0].location.line + 1
     assert f"the gradient that line {asked} asks for run before `with tf.GradientTape()` on line {opened}" in source.breaks[0].remedy
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+@pytest.mark.parametrize("called", [False, True])
+def test_watched_after_an_op_that_was_recorded_for_another_input(called: bool, mode: str) -> None:
+    product = tf.function(lambda a, b: tf.multiply(a, b)) if called else tf.multiply
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = product(x, W)
+            z = tf.sin(x)
+            tape.watch(x)
+        return tape.gradient([y, z], [x, W]), z
+
+    truth = step(X)[0]
+    assert truth[0] is not None
+    report = tapetrace.check(step, X, mode=mode)
+    assert verdicts(report) == "connected connected"
+    assert report.agreement.disagreed == ()
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_watched_after_an_op_that_was_recorded_for_nobody(mode: str) -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.sin(x) * W
+            tape.watch(x)
+        return tape.gradient(y, [x, W])
+
+    assert step(X)[0] is None
+    report = tapetrace.check(step, X, mode=mode)
+    assert verdicts(report) == "none connected"
+    assert report.calls[0].sources[0].cause is Cause.NOT_WATCHED
