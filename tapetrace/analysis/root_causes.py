@@ -78,7 +78,7 @@ class _Reopening:
             reached = self._reached(group)
             alive = [a for a in self.answers if a.tensor in reached and a.verdict.is_broken and not _is_barred(a)]
             if cause is not Cause.NO_GRADIENT_REGISTERED and not self._prevents(group):
-                alive = [a for a in alive if a.tensor not in alive_now]
+                alive = [] if self._begins_to_raise(reached) else [a for a in alive if a.tensor not in alive_now]
             elif self._still_raises(group, reached):
                 alive = []
         return tuple(dict.fromkeys(_name(a) for a in alive))
@@ -86,6 +86,10 @@ class _Reopening:
     def _prevents(self, group: _Group) -> bool:
         """Whether the call raises here since an op forbids the gradient."""
         return any(node.type == PREVENTS and node.name in group.ops for node in self.flat.nodes)
+
+    def _begins_to_raise(self, reached: set[Tensor]) -> bool:
+        """Whether gradient would now come to an op without one, which lies before this place: then a call that hands back what it can would raise."""
+        return not self.connection.raises and bool(self.connection.raising_among(reached))
 
     def _still_raises(self, group: _Group, reached: set[Tensor]) -> bool:
         """Whether the call would meet another op without a gradient."""

@@ -144,6 +144,13 @@ def test_behind_such_an_op_there_may_be_another() -> None:
     assert [(ops, again) for ops, _, again in roots(found)] == [("y", ""), ("x", "")]
 
 
+def test_mending_a_place_behind_which_the_call_would_raise_reconnects_nothing() -> None:
+    graph = read_all(Graph(), "w v u").op("x", "rw", LACKS).op("m", "x rv").op("stop", "m", NONE, type="StopGradient").op("loss", "stop ru")
+    found = report(graph, sources="w v u", watched="w v u")
+    assert verdicts(found) == {"w": "none", "v": "none", "u": "connected"}
+    assert {op: again for op, _, again in roots(found)} == {"x": "", "stop": ""}
+
+
 def test_mending_another_place_does_not_take_credit_for_what_is_live_already() -> None:
     graph = read_all(Graph(), "u v w").op("x", "rw", LACKS).op("stop", "rv", NONE, type="StopGradient").op("loss", "x ru stop")
     stop = next(r for r in report(graph, sources="u v w", watched="u v w").root_causes if r.cause.value == "stop_gradient")
