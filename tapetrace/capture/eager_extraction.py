@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.backward_probe import ask_backward
 from tapetrace.capture.eager_gates import EagerGates
 from tapetrace.capture.eager_log import CUSTOM_GRADIENT, EagerLog, EagerOp
 from tapetrace.capture.extraction import Extraction
@@ -48,6 +49,7 @@ class EagerExtraction:
         call = self._call(op)
         gates = None
         if op.type == CUSTOM_GRADIENT:
+            _ask_at_last(op)
             gates = _observed(op)
         elif call is None and op.inputs:
             gates = self._gates.gates_of(self._log, op)
@@ -105,8 +107,15 @@ def _text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
+def _ask_at_last(op: EagerOp) -> None:
+    """Ask a custom gradient to which no gradient came, since another break lies behind it, what it would have answered."""
+    if op.answer is None and op.backward is not None:
+        answer = ask_backward(op.backward, [tf.TensorSpec(o.shape, o.dtype) for o in op.outputs])
+        op.answer, op.backward = None if answer is None else tuple(answer), None
+
+
 def _observed(op: EagerOp) -> GateTable:
-    """What a custom gradient answered; if it was never asked, nothing is known against it. Its own results come first, and are closed."""
+    """What a custom gradient answered; if it could not be asked, nothing is known against it. Its own results come first, and are closed."""
     own = len(op.outputs)
     carries = [private.is_trainable(tf.as_dtype(o.dtype)) for o in op.outputs]
 

@@ -35,7 +35,8 @@ class EagerOp:
     ``stack`` is where the op ran; of a tensor from outside, where it was made a tensor or, if that was not seen, used first.
     ``handle`` is set on a leaf that is a resource, ``leaf`` on another; ``values[i]`` is the value of a small integer input; ``digest`` identifies
     the value of a leaf that entered from outside. ``answer`` is what the backward function of a custom gradient said, for each input after the
-    function's own results: None, or a bit for each output that the gradient depends on; None if it was never asked.
+    function's own results: None, or a bit for each output that the gradient depends on; None if it was never asked. ``backward`` is that function
+    until it has answered, where it may be asked.
     """
 
     type: str
@@ -49,6 +50,7 @@ class EagerOp:
     values: dict[int, Any] | None = None
     digest: bytes = b""
     answer: tuple[int | None, ...] | None = None
+    backward: Callable[..., Any] | None = None
 
 
 class EagerLog:
@@ -160,6 +162,7 @@ class EagerLog:
             own = tuple(self.ref_or_leaf(t) for t in outputs)
             op = EagerOp(CUSTOM_GRADIENT, (*own, *refs), tuple(spec_of(t) for t in outputs), stack=private.tf_stack.extract_stack())
             op.made_by_call = self.call
+            op.backward = backward if self.asks_again else None
 
             def observed(*grads: Any) -> Any:
                 try:
@@ -172,6 +175,7 @@ class EagerLog:
                     everything = (1 << len(op.outputs)) - 1
                     returned = [None if g is None else everything for g in flat]
                     op.answer = tuple((ask_backward(backward, grads) if self.asks_again else None) or returned)
+                    op.backward = None
                 return result
 
             answer = original(op_type, outputs, inputs, observed, forward)

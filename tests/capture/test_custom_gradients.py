@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+import tapetrace
 from tests.capture.cases import Case, Cases
 
 CASES = case = Cases()
@@ -360,3 +361,20 @@ def grad_pass_through() -> Any:
 @pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)
 def test_agrees_with_tensorflow(one: Case) -> None:
     one.check()
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_one_that_no_gradient_comes_to_is_named_before_what_lies_behind_it(mode: str) -> None:
+    w = tf.Variable(X)
+
+    @tf.custom_gradient
+    def without(a: tf.Tensor) -> Any:
+        return a * 2.0, lambda dy: None
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.round(without(w * x))
+        return tape.gradient(y, w)
+
+    (source,) = tapetrace.check(step, X, mode=mode).calls[0].sources
+    assert [b.cause.value for b in source.breaks] == ["custom_gradient", "gradient_is_none"]
