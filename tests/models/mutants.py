@@ -1,109 +1,115 @@
-"""Breaks planted at random: ``python -m tests.models.mutants --count 200 --seed 1`` prints how many reports say what is true by construction."""
+"""Breaks planted at random: ``python -m tests.models.mutants --count 1000 --seed 1`` prints how many reports say what is true by construction.
+
+A mutant about which a report is wrong is printed with its seed, and can be run alone: ``--only 17``.
+"""
 
 from __future__ import annotations
 
 import argparse
-import random
+import json
+import subprocess
 import sys
 import time
+import traceback
+import warnings
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import keras
+import tensorflow as tf
 
-from tests.models.networks import NETWORKS, build_discriminator, build_generator
-from tests.models.planted_steps import Planting, mistakes, plant, plant_in_gan, plant_outside
-from tests.models.planting import PLANTS, Plant, cuts_everything, places
+from tests.models.holding_against import QUESTIONS, Answers, hold_against
+from tests.models.mutant import AT_ONCE, draw
 
-VARIABLE, OUTSIDE = "variable", "outside_tape"
-KINDS = (*PLANTS, VARIABLE, OUTSIDE)
-NAMES = (*NETWORKS, "gan")
+ALL = "mutants"
 
 
 @dataclass
 class Totals:
-    """How many plantings were asked about and reported right, by kind of break and by network, and what was wrong."""
+    """How many mutants, and how many questions about them, there were and were answered right; what was wrong, in lines to be printed."""
 
     made: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
+    def add(self, other: Totals) -> None:
+        self.made.update(other.made)
+        self.right.update(other.right)
+        self.wrong += other.wrong
+
+    def note(self, seed: int, told: str, labels: list[str], answers: Answers) -> None:
+        """One mutant: ``labels`` are what it counts for."""
+        for label in dict.fromkeys([ALL, *labels]):
+            self.made[label] += 1
+            self.right[label] += not answers.wrong
+        for question in QUESTIONS:
+            self.made[f"? {question}"] += answers.asked[question]
+            self.right[f"? {question}"] += answers.right[question]
+        if answers.wrong:
+            self.wrong += [f"✗ seed {seed}: {told}", *(f"    {line}" for line in answers.wrong[:4])]
+            self.wrong += [f"    … {len(answers.wrong) - 4} more"] if len(answers.wrong) > 4 else []
+
     def __str__(self) -> str:
-        width = max(len(name) for name in self.made)
-        lines = [f"  {name:<{width}}  {self.right[name]:>4} of {self.made[name]:>4}" for name in sorted(self.made)]
-        total = sum(self.made[name] for name in NAMES)
-        return "\n".join([*self.wrong, *lines, f"{total - len(self.wrong)} of {total} planted breaks reported as they are"])
+        width = max(map(len, self.made), default=0)
+        names = sorted(self.made, key=lambda name: (name[0] == "?", name == ALL, name))
+        return "\n".join(f"  {name.removeprefix('? '):<{width}}  {self.right[name]:>7,} of {self.made[name]:>7,}" for name in names)
 
 
-def random_planting(numbers: random.Random, name: str, kind: str) -> tuple[str, Planting] | None:
-    """A planting of that kind somewhere in that network, and where; None when there is no place for it."""
-    if name == "gan":
-        return _in_gan(numbers, kind)
-    network = NETWORKS[name]
-    model = network.build()
-    possible = places(model)
-    if kind == OUTSIDE:
-        possible = [p for p in possible if p < len(model.layers) - 1 and cuts_everything(model, model.layers[p])]
-    elif kind != VARIABLE:
-        possible = [p for p in possible if PLANTS[kind].accepts(model.layers[p].output.shape)]
-    if not possible:
-        return None
-    place = numbers.choice(possible)
-    where = f"{name}, {kind} behind layer {place}"
-    if kind == OUTSIDE:
-        return where, plant_outside(network, place)
-    return where, plant(network, place, None if kind == VARIABLE else PLANTS[kind])
-
-
-def _in_gan(numbers: random.Random, kind: str) -> tuple[str, Planting] | None:
-    if kind not in PLANTS:
-        return None
-    in_generator = numbers.random() < 0.5
-    model = build_generator() if in_generator else build_discriminator()
-    cut: Plant = PLANTS[kind]
-    possible = [p for p in places(model) if cut.accepts(model.layers[p].output.shape)]
-    if not possible:
-        return None
-    place = numbers.choice(possible)
-    where = f"{kind} behind layer {place} of the {'generator' if in_generator else 'discriminator'}"
-    return where, plant_in_gan(place, cut, in_generator)
-
-
-def run(count: int, seed: int, progress: bool = False) -> Totals:
-    """Plant ``count`` breaks, going round the kinds and the networks so that each gets its share."""
-    numbers = random.Random(seed)
+def run(seeds: Iterable[int], progress: bool = False) -> Totals:
+    """Plant and ask, in this process."""
+    warnings.simplefilter("ignore")
+    tf.get_logger().setLevel("ERROR")
     totals = Totals()
-    kinds, names = list(KINDS), list(NAMES)
-    numbers.shuffle(kinds)
-    numbers.shuffle(names)
-    attempt = 0
-    while sum(totals.made[name] for name in NAMES) < count:
-        kind, name = kinds[attempt % len(kinds)], names[(attempt + attempt // len(kinds)) % len(names)]
-        attempt += 1
-        keras.utils.clear_session()
-        found = random_planting(numbers, name, kind)
-        if found is None:
-            continue
-        where, planted = found
-        started = time.perf_counter()
-        wrong = mistakes(planted, planted.check())
-        totals.made.update([kind, name])
-        if wrong:
-            totals.wrong.append(f"✗ {where}: {wrong[0]}" + (f" … {len(wrong) - 1} more" if len(wrong) > 1 else ""))
-        else:
-            totals.right.update([kind, name])
+    for seed in seeds:
+        started, told, labels, answers = time.perf_counter(), "", [], Answers()
+        try:
+            mutant = draw(seed)
+            told, labels = str(mutant), [f"network {mutant.network}", f"mode {mutant.mode}", f"placed {mutant.relation}"]
+            labels += [f"kind {kind}" for kind in mutant.kinds]
+            labels += ["placed on one edge"] if any(spot.behind is None for spot in mutant.spots) else []
+            answers = hold_against(mutant.truth, mutant.check())
+        except Exception as error:  # whatever is raised here is a fault, and the others are to run all the same
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            answers.wrong.append(f"raised {type(error).__name__} in {frame.name}, line {frame.lineno}: {str(error)[:300]}")
+        totals.note(seed, told, labels, answers)
         if progress:
-            print(f"{'✗' if wrong else '✓'} {time.perf_counter() - started:5.1f} s  {where}", file=sys.stderr, flush=True)
+            print(f"{'✗' if answers.wrong else '✓'} {time.perf_counter() - started:5.1f} s  {seed}  {told}", file=sys.stderr, flush=True)
     return totals
+
+
+def _in_a_process(first: int, count: int) -> Totals:
+    command = [sys.executable, "-m", "tests.models.mutants", "--in-process", "--count", str(count), "--seed", str(first)]
+    *_, last = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines() or [""]
+    try:
+        said = json.loads(last)
+    except ValueError:
+        return Totals(Counter({ALL: count}), Counter(), [f"✗ the process that ran seeds {first} to {first + count - 1} was killed"])
+    return Totals(Counter(said["made"]), Counter(said["right"]), said["wrong"])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, metavar="SEED", help="this one mutant")
+    parser.add_argument("--in-process", action="store_true", help="run them here, and print the totals as JSON")
     chosen = parser.parse_args()
-    totals = run(chosen.count, chosen.seed, progress=True)
-    print(totals)
+    if chosen.in_process:
+        totals = run(range(chosen.seed, chosen.seed + chosen.count), progress=True)
+        print(json.dumps({"made": totals.made, "right": totals.right, "wrong": totals.wrong}))
+        return 0
+    if chosen.only is not None:
+        totals = run(range(chosen.only, chosen.only + 1), progress=True)
+        print(*totals.wrong, str(totals), sep="\n")
+        return 1 if totals.wrong else 0
+    totals, seed, end = Totals(), chosen.seed, chosen.seed + chosen.count
+    while seed < end:
+        size = min(AT_ONCE - (seed - 1) % AT_ONCE, end - seed)
+        part = _in_a_process(seed, size)
+        print("\n".join([*part.wrong, ""]), end="", flush=True)
+        totals.add(part)
+        seed += size
+    print(totals, f"{totals.right[ALL]} of {totals.made[ALL]} mutants reported as they are", sep="\n")
     return 1 if totals.wrong else 0
 
 

@@ -1,7 +1,6 @@
-"""Breaks planted into a network, one for each cause, and which variables they cut off by construction.
+"""Breaks to be planted, one for each cause: functions that hand a tensor on without its gradient.
 
-Nothing of Keras is edited: a network is cloned, and one layer, which applies a function below, is put behind the layer that was chosen. Each
-function cuts the gradient on one line, marked ``planted``; what a tape did not record is located in the function that opened the tape.
+Each cuts the gradient on one line, marked ``planted``; what a tape did not record is located in the function that opened the tape.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -23,7 +21,8 @@ TAPES: list[tf.GradientTape] = []
 
 @dataclass(frozen=True)
 class Plant:
-    """``cut`` takes a float tensor and gives back one of its shape. ``types``: of the op that is the break; empty: any."""
+    """``cut`` takes a float tensor and gives back one of its shape. ``types``: of the op that is the break; empty: any. An eager run has others:
+    there ``numpy_function`` is no op, but its result enters as a constant."""
 
     name: str
     cut: Callable[[Any], Any]
@@ -143,13 +142,13 @@ PLANTS = {
         _plant("sign", sign, Cause.GRADIENT_IS_ZERO, "Sign", Verdict.ZERO),
         _plant("int_cast", to_int_and_back, Cause.NON_FLOAT, "Cast"),
         _plant("argmax", hard_choice, Cause.NON_FLOAT, "ArgMax"),
-        _plant("numpy_function", through_numpy, Cause.PYTHON_FUNCTION, "PyFunc"),
+        _plant("numpy_function", through_numpy, Cause.PYTHON_FUNCTION, "PyFunc Const Captured"),
         _plant("py_function", through_python, Cause.PYTHON_FUNCTION, "EagerPyFunc", Verdict.OPAQUE),
         _plant("contrast", contrast, Cause.NO_GRADIENT_REGISTERED, "AdjustContrastv2", Verdict.ERROR, lambda shape: len(shape) == 4),
         _plant("snapshot", snapshot, Cause.NO_GRADIENT_REGISTERED, "Snapshot", Verdict.ERROR),
         _plant("hsv", from_hsv, Cause.NOT_DIFFERENTIABLE, "HSVToRGB", accepts=_has_colours),
-        _plant("custom_none", custom_none, Cause.CUSTOM_GRADIENT, "IdentityN"),
-        _plant("custom_zero", custom_zero, Cause.CUSTOM_GRADIENT, "IdentityN", Verdict.ZERO),
+        _plant("custom_none", custom_none, Cause.CUSTOM_GRADIENT, "IdentityN CustomGradient"),
+        _plant("custom_zero", custom_zero, Cause.CUSTOM_GRADIENT, "IdentityN CustomGradient", Verdict.ZERO),
         _plant("stop_recording", stop_recording, Cause.RECORDING_STOPPED, "Tanh"),
         _plant("dataset", reduce_dataset, Cause.DATASET, "TensorDataset ReduceDataset"),
     )
@@ -160,63 +159,3 @@ def variable_plant(shape: Iterable[int]) -> Plant:
     """The value is written into a variable and read back from it."""
     memory = tf.Variable(tf.zeros(list(shape)), trainable=False, name="memory")
     return _plant("variable", write_and_read(memory), Cause.VARIABLE_WRITE, "AssignVariableOp")
-
-
-@keras.saving.register_keras_serializable()
-class Planted(keras.layers.Layer):
-    """A layer that applies a function to its one input."""
-
-    def __init__(self, cut: Callable[[Any], Any]) -> None:
-        super().__init__(name=f"planted_{cut.__name__}")
-        self.cut = cut
-
-    def call(self, x: Any) -> Any:
-        return self.cut(x)
-
-    def compute_output_shape(self, shape: Any) -> Any:
-        return shape
-
-
-def plant_behind(model: keras.Model, cuts: dict[str, Callable[[Any], Any]]) -> keras.Model:
-    """A copy of a functional model in which the output of each layer named in ``cuts`` goes through its function first."""
-
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        output = layer(*args, **kwargs)
-        return Planted(cuts[layer.name])(output) if layer.name in cuts else output
-
-    return keras.models.clone_model(model, call_function=call)
-
-
-def places(model: keras.Model) -> list[int]:
-    """The layers, by their place in ``model.layers``, behind which something can be planted so that it cuts off at least one variable."""
-    found = []
-    for place, layer in enumerate(model.layers):
-        output = layer.output if not isinstance(layer, keras.layers.InputLayer) else None
-        if isinstance(output, keras.KerasTensor) and "float" in output.dtype and cut_off(model, layer):
-            found.append(place)
-    return found
-
-
-def cut_off(model: keras.Model, cut: Any) -> list[str]:
-    """Paths of the trainable variables from which every way to the output leads through the layer ``cut``."""
-    alive = _reaching(model, model.outputs, without=cut)
-    return [v.path for layer in model.layers if layer not in alive for v in layer.trainable_variables]
-
-
-def cuts_everything(model: keras.Model, cut: Any) -> bool:
-    """Whether every way from the input to the output leads through the layer ``cut``."""
-    alive = _reaching(model, model.outputs, without=cut)
-    return not any(isinstance(layer, keras.layers.InputLayer) for layer in alive)
-
-
-def _reaching(model: keras.Model, ends: Iterable[Any], without: Any) -> set[Any]:
-    """The layers that lead to ``ends`` without going through ``without``."""
-    found: set[Any] = set()
-    waiting = list(ends)
-    while waiting:
-        layer = waiting.pop()._keras_history.operation
-        if layer is without or layer in found:
-            continue
-        found.add(layer)
-        waiting += layer._inbound_nodes[-1].input_tensors
-    return found
