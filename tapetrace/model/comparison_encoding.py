@@ -9,6 +9,7 @@ from typing import Any
 
 from tapetrace.model.comparison import CallChange, Comparison, RootCauseChange, SourceChange
 from tapetrace.model.locations_encoding import location_to_dict
+from tapetrace.model.privacy import without_source
 from tapetrace.model.report import Report, SourceResult
 
 SCHEMA = "tapetrace-diff/1"
@@ -36,9 +37,9 @@ def comparison_to_dict(found: Comparison) -> dict[str, Any]:
 
 
 def comparison_to_json(found: Comparison, *, source: bool = True) -> str:
-    """The comparison as indented JSON text. ``source=False`` leaves lines of code empty."""
+    """The comparison as indented JSON text. ``source=False`` leaves lines of code empty and paths short."""
     data = comparison_to_dict(found)
-    text = json.dumps(data if source else _without_code(data), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(data if source else without_source(data), indent=2, ensure_ascii=False, allow_nan=False)
     return re.sub("[\ud800-\udfff]", "\ufffd", text) + "\n"
 
 
@@ -91,9 +92,3 @@ def _root_cause(r: RootCauseChange) -> dict[str, Any]:
         "blocks": list(r.after.blocks) if r.after else [],
         "remedy": found.remedy,
     }
-
-
-def _without_code(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: "" if key == "code" else _without_code(value) for key, value in data.items()}
-    return [_without_code(item) for item in data] if isinstance(data, list) else data

@@ -18,6 +18,7 @@ from tapetrace.errors import ReportError
 from tapetrace.model.decoding import SCHEMA, report_from_dict
 from tapetrace.model.graph_encoding import graph_to_dict
 from tapetrace.model.locations_encoding import frame_to_dict, location_to_dict, placed
+from tapetrace.model.privacy import without_source
 from tapetrace.model.report import BlindSpot, Break, CallResult, Finding, Intermittent, Numbers, Report, RootCause, SourceResult
 from tapetrace.model.trace import TraceError
 
@@ -51,10 +52,11 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 
 
 def report_to_json(report: Report, *, source: bool = True) -> str:
-    """The report as JSON text: indented, the graph with one node or edge a line. ``source=False`` leaves lines of code empty."""
+    """The report as JSON text: indented, the graph with one node or edge a line. ``source=False`` leaves lines of code
+    empty and paths short."""
     data = report_to_dict(report)
     if not source:
-        data = _without_code(data)
+        data = without_source(data)
     graph = data.pop("graph")
     lists = ",\n".join(f'    "{key}": [{_one_a_line(items)}]' for key, items in graph.items())
     whole = f'{_dump(data, indent=2)[:-2]},\n  "graph": {{\n{lists}\n  }}\n}}\n'
@@ -69,12 +71,6 @@ def report_from_json(text: str) -> Report:
         reason = "it is nested too deep" if isinstance(e, RecursionError) else str(e)
         raise ReportError(f"this is not JSON ({reason}): give a file that `tapetrace check … -o report.json` wrote") from None
     return report_from_dict(data)
-
-
-def _without_code(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: "" if key == "code" else _without_code(value) for key, value in data.items()}
-    return [_without_code(item) for item in data] if isinstance(data, list) else data
 
 
 def _dump(data: object, indent: int | None = None) -> str:

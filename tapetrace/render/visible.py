@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from pathlib import Path
+
+from tapetrace.model.privacy import short_path, short_target
 
 LONGEST = 300
 """Characters of one name or line of code that are printed; what is longer came from a machine."""
@@ -32,22 +33,13 @@ def plain(text: str) -> str:
 
 
 def shown_path(file: str) -> str:
-    """A path as short as it can be: relative when it lies below the working directory, from ``site-packages`` on when a library owns it."""
-    for mark in ("site-packages", "dist-packages"):
-        head, found, tail = file.replace("\\", "/").rpartition(f"/{mark}/")
-        if found and head:
-            return visible(tail)
-    path = Path(file)
-    try:
-        return visible(str(path.relative_to(Path.cwd())))
-    except (ValueError, OSError):
-        return visible(file)
+    """A path as short as it can be, made harmless."""
+    return visible(short_path(file))
 
 
 def shown_target(target: str) -> str:
-    """A target such as ``/home/me/train.py:step`` with its path shortened; ``pkg.module:function`` stays."""
-    file, colon, function = target.rpartition(":")
-    return f"{shown_path(file)}:{visible(function)}" if colon and file.endswith(".py") else visible(target)
+    """A target such as ``/home/me/train.py:step`` with its path shortened, made harmless."""
+    return visible(short_target(target))
 
 
 def fold_names(names: Sequence[str], most: int = 3) -> str:
