@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tapetrace.model.graph import GraphNode, Status
 from tapetrace.model.report import Report
 from tapetrace.render.dot import LOOKS
+from tapetrace.render.visible import shown_path, shown_target
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -20,12 +21,13 @@ _NOT_XML = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def plain_graph(report: Report, *, source: bool = True) -> nx.DiGraph[str]:
     """`Report.graph` with attributes that every format has: text, whole numbers, true and false.
 
-    ``shape`` is ``[8,?]``, empty for an unknown rank; ``calls`` is ``0,1``; ``location`` becomes ``file``, ``line`` (0 if not known), ``function``
-    and ``code``; what is None is empty. Characters that XML cannot hold are written as escapes. ``source=False`` leaves ``code`` empty.
+    ``shape`` is ``[8,?]``, empty for an unknown rank; ``calls`` is ``0,1``; ``location`` becomes ``file`` (relative below the working directory),
+    ``line`` (0 if not known), ``function`` and ``code``; what is None is empty. Characters that XML cannot hold are written as escapes.
+    ``source=False`` leaves ``code`` empty.
     """
     import networkx as nx
 
-    graph: nx.DiGraph[str] = nx.DiGraph(name=_clean(report.target))
+    graph: nx.DiGraph[str] = nx.DiGraph(name=_clean(shown_target(report.target)))
     names: dict[str, str] = {}
     taken: set[str] = set()
     for node in report.drawing.nodes:
@@ -74,7 +76,7 @@ def _attributes(node: GraphNode, source: bool) -> dict[str, Any]:
     texts = {
         "type": node.type, "role": node.role.value, "status": node.status.value, "cause": node.cause.value if node.cause else "",
         "scope": node.scope, "label": node.label, "dtype": node.dtype, "shape": shape, "calls": ",".join(map(str, node.calls)),
-        "file": at.file if at else "", "function": at.function if at else "", "code": at.code if at and source else "",
+        "file": shown_path(at.file) if at else "", "function": at.function if at else "", "code": at.code if at and source else "",
     }  # fmt: skip
     return {key: _clean(text) for key, text in texts.items()} | {"number": node.number, "line": at.line if at else 0}
 

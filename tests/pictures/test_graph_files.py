@@ -14,17 +14,27 @@ import pytest
 
 from tapetrace.destinations import SUFFIXES, check_destinations, companions
 from tapetrace.errors import OutputError
-from tapetrace.model.graph import GraphNode, ReportGraph, Status
+from tapetrace.model.graph import GraphNode, ReportGraph, Role, Status
+from tapetrace.model.locations import Location
 from tapetrace.model.report import Report
 from tapetrace.render.graph_files import graph_suffixes, is_graph_file, status_file, write_graph
 from tapetrace.render.graph_xml import plain_graph, render_gexf, render_graphml
 from tapetrace.render.model_explorer import render_model_explorer
 from tests.unit import drawings, reports
-from tests.unit.drawings import BREAK, DEAD, LIVE
+from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
 
 DRAWN = {f.__name__: f for f in (drawings.vae, drawings.gan, drawings.branches, drawings.hostile)} | {
     "small": lambda: reports.report(graph=reports.small_graph())
 }
+
+
+def test_files_below_the_working_directory_are_relative() -> None:
+    d = Drawing()
+    d.source("v")
+    d.op("loss", "Op", ["v"], location=Location.new(str(Path.cwd() / "pkg" / "step.py"), 3, "step", "loss = f(v)"), role=Role.TARGET)
+    graph = plain_graph(report_of(d, f"{Path.cwd() / 'pkg' / 'step.py'}:step"))
+    assert graph.nodes["loss"]["file"] == "pkg/step.py"
+    assert graph.graph["name"] == "pkg/step.py:step"
 
 
 @pytest.mark.parametrize("name", sorted(DRAWN))
