@@ -153,7 +153,10 @@ def load(path: str | Path) -> Report:
         raise ReportError(f"{path} cannot be read ({error.strerror}): give a file that `tapetrace check -o report.json` wrote.") from error
     except UnicodeDecodeError as error:
         raise ReportError(f"{path} is not text: give a file that `tapetrace check -o report.json` wrote.") from error
-    return report_from_json(text)
+    try:
+        return report_from_json(text)
+    except ReportError as error:
+        raise ReportError(f"{path}: {error}") from error
 
 
 def write_report(report: Report, path: Path, *, detail: str = "line", source: bool = True) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tapetrace.api import load
-from tapetrace.errors import OutputError, ReportError, UsageError
+from tapetrace.errors import OutputError, UsageError
 from tapetrace.model.comparison import Comparison
 from tapetrace.model.report import Report
 
@@ -29,13 +29,7 @@ def compare(before: Report | str | Path, after: Report | str | Path) -> Comparis
 
 
 def _report(found: Report | str | Path) -> Report:
-    if isinstance(found, Report):
-        return found
-    try:
-        return load(found)
-    except ReportError as error:
-        # Of two files, which one.
-        raise error if str(found) in str(error) else ReportError(f"{found}: {error}") from error
+    return found if isinstance(found, Report) else load(found)
 
 
 def render_comparison(found: Comparison, format: str = "text", *, color: bool = False, width: int | None = None, source: bool = True) -> str:
