@@ -10,8 +10,8 @@ from tapetrace.model.locations import Location
 from tapetrace.model.report import Report, SourceResult
 from tapetrace.model.words import Cause
 from tapetrace.render import captions
-from tapetrace.render.layers import innermost_only
 from tapetrace.render.panels import Panel
+from tapetrace.render.repeats import Calls
 from tapetrace.render.scene import Kind, SceneEdge, SceneNode
 from tapetrace.render.units import Partition, Unit
 from tapetrace.render.visible import shown_path
@@ -24,12 +24,14 @@ class BoxWriter:
 
     def __init__(self, report: Report, panel: Panel, index: int, detail: str, source: bool) -> None:
         self.panel, self.index, self.detail, self.source = panel, index, detail, source
+        self.calls = Calls.new(panel)
         self.causes = {c.number: c for c in report.root_causes}
         asked = report.calls if panel.call is None else report.calls[panel.call : panel.call + 1]
         self.results: dict[str, SourceResult] = {}
         for s in (s for c in asked for s in c.sources):
             self.results.setdefault(s.label, s)
             self.results.setdefault(s.name, s)
+        self.kinds = kinds_of_sources(report)
 
     def within(self, panel: Panel, detail: str) -> BoxWriter:
         """A writer for the units of a part of the panel."""
@@ -86,15 +88,15 @@ class BoxWriter:
         if len(layers) <= 1 and (self.detail == "layers" or len(lines) <= 1):
             return Kind.LAYER, named or _function(ops) or captions.op_types(ops), "", location
         ends = [layer.removeprefix(f"{inside}/") for m in unit.members if (layer := self.panel.layers[m])]
-        between = f"{captions.clip(ends[0], 22, keep_end=True)} … {captions.clip(ends[-1], 22, keep_end=True)}" if len(layers) > 1 else ""
+        ends = list(dict.fromkeys((ends[0], ends[-1]))) if ends else []
+        between = " … ".join(captions.clip(end, 22, keep_end=True) for end in ends)
         return Kind.STRETCH, scope or between or named or _function(ops), "", None
 
     def _counts(self, unit: Unit, ops: Sequence[GraphNode], sources: Sequence[GraphNode], kind: Kind) -> list[str]:
-        words: list[str] = []
+        called = self.calls.said(self.panel.layers[m] for m in unit.members)
+        words = [called] if called else []
         if kind is Kind.STRETCH:
-            layers = len(innermost_only({self.panel.layers[m] for m in unit.members}))
             lines = len({n.location.key for n in ops if n.location})
-            words += [captions.count(layers, "layer")] if layers > 1 else []
             words += [captions.count(lines, "line")] if lines > 1 and self.detail != "layers" else []
         words += [captions.count(len(sources), self._kind(sources))] if sources else []
         if kind is Kind.OP or len(ops) == 1:
@@ -116,7 +118,7 @@ class BoxWriter:
         if ops:
             types = captions.op_types(ops, 2)
             words.append(types if len(ops) == 1 or self.detail == "ops" else f"{captions.count(len(ops), 'op')}: {types}")
-        blocked = captions.blocked(known[0]) if len(known) == 1 else ""
+        blocked = captions.blocked(known[0], self.kinds) if len(known) == 1 else ""
         remedy = known[0].remedy if len(known) == 1 else ""
         return SceneNode(
             key, Kind.BREAK, Status.BREAK, _cause_heading(causes, len(numbers)), location.code if location and self.source else "",
@@ -150,14 +152,21 @@ def _drawn(found: Sequence[Status], tail: Status, head: Status) -> list[tuple[St
     return [(Status.BREAK if shut and tail is Status.DEAD and head is not Status.DEAD else Status.DEAD, len(found))]
 
 
+def kinds_of_sources(report: Report) -> dict[str, str]:
+    """``variable`` or ``tensor`` for each name of a source, as root causes name them."""
+    sources = [s for c in report.calls for s in c.sources]
+    return {s.name: s.kind for s in sources} | {s.label: s.kind for s in sources}
+
+
 def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool) -> list[SceneNode]:
     """A box for each root cause that no node of the drawing carries, so that every number of the text report is on the picture."""
     drawn = {n for node in nodes for n in node.numbers}
+    kinds = kinds_of_sources(report)
     boxes: list[SceneNode] = []
     for c in report.root_causes:
         if c.number not in drawn:
             code = c.location.code if c.location and source else ""
-            footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c)])
+            footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c, kinds)])
             tooltip = captions.lines_of([f"{shown_path(c.location.file)}:{c.location.line}" if c.location else "", c.remedy])
             place = captions.place(c.location)
             at, numbers, causes = c.location.key if c.location else None, (c.number,), (c.cause,)

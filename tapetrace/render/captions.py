@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from tapetrace.model.graph import GraphNode
@@ -82,7 +82,7 @@ def sources_heading(labels: Sequence[str]) -> str:
 
 
 def sources_footnote(found: Sequence[SourceResult | None], total: int, kind: str) -> str:
-    """How many sources, and what TensorFlow hands back for those without gradient."""
+    """How many sources, what TensorFlow hands back for those without gradient, and where it is decided whether others get theirs."""
     words: list[str] = []
     handed = {s.returned for s in found if s is not None and s.is_broken}
     if handed == {Returned.NONE}:
@@ -93,6 +93,8 @@ def sources_footnote(found: Sequence[SourceResult | None], total: int, kind: str
         words.append("the gradient call raises")
     elif handed:
         words.append("no gradient")
+    elif deciding := {place(s.breaks[0].location) for s in found if s is not None and s.verdict is Verdict.CONDITIONAL and s.breaks}:
+        words.append(f"decided by {deciding.pop()}" if len(deciding) == 1 else "in some branches")
     if total > 1:
         words.insert(0, count(total, kind))
     return " · ".join(words)
@@ -106,12 +108,13 @@ def op_types(nodes: Sequence[GraphNode], shown: int = 3) -> str:
     return ", ".join(clip(t, 30) for t in ranked[:shown]) + (" …" if len(ranked) > shown else "")
 
 
-def blocked(cause: RootCause | None) -> str:
-    """``blocks 8, reopening it reconnects 8``, as in the text report."""
+def blocked(cause: RootCause | None, kinds: Mapping[str, str]) -> str:
+    """``blocks 8 variables, reopening it reconnects 8``, as in the text report; ``kinds`` says of names whether they are of variables or tensors."""
     if cause is None or not cause.blocks:
         return ""
     again = f", reopening it reconnects {len(cause.reconnects)}" if cause.reconnects else ""
-    return f"blocks {count(len(cause.blocks), 'variable')}{again}"
+    blocked_kinds = {kinds[name] for name in cause.blocks if name in kinds}
+    return f"blocks {count(len(cause.blocks), blocked_kinds.pop() if len(blocked_kinds) == 1 else 'source')}{again}"
 
 
 def lines_of(parts: Iterable[str]) -> str:

@@ -59,7 +59,7 @@ def scene_to_dot(scene: Scene, *, titled: bool = True, link: Callable[[SceneNode
     sources = {n.key for n in scene.nodes if n.kind is Kind.SOURCES}
     for edge in scene.edges:
         graph.add_edge(pydot.Edge(edge.tail, edge.head, **_edge(edge, is_trunk=edge.tail not in sources)))
-    for tail, head in _stacking(scene):
+    for tail, head in (*_stacking(scene), *_rows(scene)):
         graph.add_edge(pydot.Edge(tail, head, **_attributes(style="invis", weight="0")))
     return str(graph.to_string())
 
@@ -150,7 +150,7 @@ def _break_label(node: SceneNode) -> str:
     number = _ranges(node.numbers)
     if not number:
         return _table(rows)
-    size = 20 if len(number) < 3 else 12
+    size = 20 if len(number) < 3 else 14
     badge = f'<td bgcolor="{LOOKS[Status.BREAK].line}" cellpadding="7"><font color="#FFFFFF" point-size="{size}"><b>{number}</b></font></td>'
     return f'<table border="0" cellborder="0" cellspacing="4" cellpadding="0"><tr>{badge}<td>{_table(rows)}</td></tr></table>'
 
@@ -209,8 +209,36 @@ def _legend(scene: Scene) -> str:
     return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2"><tr>{"".join(cells)}{filler}</tr></table>'
 
 
+ROW = 6
+"""Boxes side by side, of many that lead to the same boxes or come from the same ones: a row of more cannot be read on a screen."""
+
+
+def _rows(scene: Scene) -> list[tuple[str, str]]:
+    """Invisible edges that break such rows.
+
+    They close no cycle: what leads to one of the boxes leads to all of them, or what one of them leads to all do.
+    """
+    after: dict[str, set[str]] = {n.key: set() for n in scene.nodes}
+    before: dict[str, set[str]] = {n.key: set() for n in scene.nodes}
+    for e in scene.edges:
+        after[e.tail].add(e.head)
+        before[e.head].add(e.tail)
+    found: list[tuple[str, str]] = []
+    placed: set[str] = set()
+    for neighbours in (after, before):
+        alike: dict[tuple[str | None, frozenset[str]], list[str]] = {}
+        for n in scene.nodes:
+            if neighbours[n.key] and n.key not in placed:
+                alike.setdefault((n.group, frozenset(neighbours[n.key])), []).append(n.key)
+        for keys in alike.values():
+            if len(keys) > ROW:
+                found += zip(keys, keys[ROW:], strict=False)
+                placed |= set(keys)
+    return found
+
+
 def _stacking(scene: Scene) -> list[tuple[str, str]]:
-    """Invisible edges that put each gradient call below the one before it."""
+    """Invisible edges that put each gradient call below the one before it, those with a break on top: they are what is looked for."""
     parents = {g.key: g.parent for g in scene.groups}
     calls = [g.key for g in scene.groups if g.is_call]
 
@@ -219,6 +247,8 @@ def _stacking(scene: Scene) -> list[tuple[str, str]]:
             group = parents[group]
         return group
 
+    broken = {call_of(n.group) for n in scene.nodes if n.status is Status.BREAK}
+    calls.sort(key=lambda call: call not in broken)
     heads, tails = {e.head for e in scene.edges}, {e.tail for e in scene.edges}
     inside = {c: [n.key for n in scene.nodes if call_of(n.group) == c] for c in calls}
     ends = {c: [k for k in keys if k not in tails] for c, keys in inside.items()}

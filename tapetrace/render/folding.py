@@ -11,8 +11,9 @@ from tapetrace.render import captions
 from tapetrace.render.boxes import BoxWriter, causes_without_node
 from tapetrace.render.grouping import arrange
 from tapetrace.render.panels import Panel
+from tapetrace.render.repeats import fold_repeats
 from tapetrace.render.scene import Scene, SceneEdge, SceneGroup, SceneNode
-from tapetrace.render.stretches import SMALLEST_BUDGET, fold_to_budget
+from tapetrace.render.stretches import SMALLEST_BUDGET, fold_breaks, fold_to_budget
 from tapetrace.render.units import Partition, split_into_units
 
 BUDGET = 120
@@ -35,7 +36,9 @@ def fold(report: Report, *, detail: str = "line", budget: int = BUDGET, source: 
     left = budget
     parts = sorted(((i, split_into_units(p, detail)) for i, p in enumerate(panels)), key=lambda part: len(part[1].units))
     for done, (i, first) in enumerate(parts):
-        last = fold_to_budget(panels[i], first, left // (len(parts) - done), detail)
+        repeats = first if detail == "ops" else fold_repeats(panels[i], first)
+        last = fold_to_budget(panels[i], repeats, left // (len(parts) - done), detail)
+        last = fold_breaks(panels[i], last)
         folded[i] = (first, last)
         left -= len(last.units)
 
@@ -63,7 +66,7 @@ def _notes(
         notes.append("no source leads anywhere, so there are no ops to draw" if report.root_causes and not why else f"nothing to draw{why}")
     first, last = sum(len(f.units) for f, _ in folded), sum(len(p.units) for _, p in folded)
     if last < first:
-        what = {"line": "boxes of a line or a layer's variables", "ops": "ops and sources", "layers": "layers"}[detail]
+        what = {"line": "boxes of a line or a layer's variables", "ops": "ops and sources", "layers": "boxes of a layer or its variables"}[detail]
         notes.append(f"folded: {first:,} {what} are drawn as {last:,}; counts are in the boxes")
     if together:
         notes.append(f"folded: {calls} gradient calls are drawn as one")
@@ -72,7 +75,8 @@ def _notes(
 
 def _subtitle(report: Report) -> str:
     asked = [s for c in report.calls for s in c.sources]
-    noun = "variable" if all(s.kind == "variable" for s in asked) else "source"
+    kinds = {s.kind for s in asked}
+    noun = kinds.pop() if len(kinds) == 1 else "source"
     broken = len(report.broken)
     answer = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
     if not broken:

@@ -27,7 +27,8 @@ def arrange(panel: Panel, partition: Partition, call: SceneGroup | None, index: 
     """Groups for the layers and functions of a panel, inside that of its gradient ``call`` if there is one.
 
     A group is drawn where at least two boxes that are not sources share a layer, or a function other than the one that makes the gradient call,
-    and others do not. Sources stand with their readers.
+    and others do not; and where nothing leaves it to come back, since what lies between would have to stand both below and above the group.
+    Sources stand with their readers.
     """
     paths = [_path(panel, u, own_function) for u in partition.units]
     _, after = partition.neighbours
@@ -37,7 +38,8 @@ def arrange(panel: Panel, partition: Partition, call: SceneGroup | None, index: 
     plain = [p for u, p in zip(partition.units, paths, strict=True) if not u.is_source]
     inside = Counter(p[:n] for p in plain for n in range(1, len(p) + 1))
     drawn = [p for p in inside if 2 <= inside[p] < len(plain) and all(inside[q] != inside[p] for q in inside if len(q) > len(p) and q[: len(p)] == p)]
-    keys = {p: f"g{index}_{n}" for n, p in enumerate(sorted(drawn, key=lambda p: (len(p), p)))}
+    whole = [p for p in drawn if not _is_left_and_entered(partition, {i for i, found in enumerate(paths) if found[: len(p)] == p})]
+    keys = {p: f"g{index}_{n}" for n, p in enumerate(sorted(whole, key=lambda p: (len(p), p)))}
     outside = call.key if call else None
 
     def innermost(path: Path) -> Path:
@@ -49,6 +51,17 @@ def arrange(panel: Panel, partition: Partition, call: SceneGroup | None, index: 
         groups.append(SceneGroup(key, clip("/".join(p[len(parent) :]), NAME_WIDTH, keep_end=True), keys.get(parent, outside)))
     found = [innermost(p) for p in paths]
     return Arrangement(tuple([call] if call else []) + tuple(groups), tuple(keys.get(p, outside) for p in found), tuple("/".join(p) for p in found))
+
+
+def _is_left_and_entered(partition: Partition, group: set[int]) -> bool:
+    """Whether data flows from a unit of the group through one outside of it back into the group."""
+    left: set[int] = set()
+    for a, b in sorted(partition.edges):
+        if a in left and b in group:
+            return True
+        if b not in group and (a in group or a in left):
+            left.add(b)
+    return False
 
 
 def _path(panel: Panel, unit: Unit, own_function: str) -> Path:

@@ -150,7 +150,7 @@ def _at(location: Location | None, source: bool) -> list[Markup]:
 
 
 def _place_name(frame: Frame) -> Markup:
-    return element("span", place_text(frame), class_="file", title=frame.place)
+    return element("span", place_text(frame), class_="file")
 
 
 def _findings(what: str, findings: tuple[Finding, ...], source: bool, sign: str = "!", kind: str = "maybe") -> Markup:

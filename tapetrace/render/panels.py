@@ -11,6 +11,7 @@ from tapetrace.model.report import RootCause
 from tapetrace.model.words import Cause
 from tapetrace.render.layers import layers_of
 
+_FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
 _WHOLE_STRETCHES = (Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED)
 
 
@@ -42,25 +43,33 @@ class Panel:
 def _with_breaks(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge], causes: Sequence[RootCause]) -> dict[str, GraphNode]:
     """Breaks that the picture shows as such, beyond the ops that the report names.
 
-    A source that nobody reads has a root cause although no op breaks anything. And where a stretch of the program ran outside the tape, the report
-    names the first op of each path, but for a person the whole line is the break.
+    A source that nobody reads, or nobody watches, has a root cause although no op breaks anything. Where a line breaks at each turn of a loop, the
+    report names the op of one turn. And where a stretch of the program ran outside the tape, it names the first op of each path, but for a person the
+    whole line is the break.
     """
-    stretches = [c for c in causes if c.cause in _WHOLE_STRETCHES and c.location is not None]
-    shut: dict[str, Cause] = {e.head: e.cause for e in edges if e.status is Status.BREAK and e.cause in _WHOLE_STRETCHES} if stretches else {}
-    unread = {label: c for c in causes if not c.ops for label in c.blocks}
-    tails = {e.tail for e in edges}
+    located = [c for c in causes if c.ops and c.location is not None]
+    shut: dict[str, Cause] = {e.head: e.cause for e in edges if e.status is Status.BREAK and e.cause is not None} if located else {}
+    bare = {label: c for c in causes if not c.ops for label in c.blocks}
+    kept_from = {e.tail for e in edges if e.status not in _FLOWING}
     drawn: dict[str, GraphNode] = {}
     for name, n in nodes.items():
-        if n.role is Role.SOURCE and not n.number and name not in tails and n.label in unread:
-            n = replace(n, cause=unread[n.label].cause, number=unread[n.label].number)
+        if n.role is Role.SOURCE and not n.number and n.status is Status.DEAD and name not in kept_from and n.label in bare:
+            n = replace(n, cause=bare[n.label].cause, number=bare[n.label].number)
         if n.number and n.status is not Status.BREAK:
             n = replace(n, status=Status.BREAK)
         elif n.status is not Status.BREAK and name in shut and n.role is Role.OP:
-            cause = next((c for c in stretches if c.cause is shut[name] and _passes(n.location, c.location)), None)
+            cause = next((c for c in located if c.cause is shut[name] and _breaks(n.location, c)), None)
             if cause is not None:
                 n = replace(n, status=Status.BREAK, cause=cause.cause, number=cause.number)
         drawn[name] = n
     return drawn
+
+
+def _breaks(location: Location | None, cause: RootCause) -> bool:
+    """Whether an op of this location that is shut for the same reason belongs to the root cause."""
+    if cause.cause in _WHOLE_STRETCHES:
+        return _passes(location, cause.location)
+    return location is not None and cause.location is not None and location.key == cause.location.key
 
 
 def _passes(location: Location | None, line: Location | None) -> bool:

@@ -5,7 +5,7 @@ Each fold keeps breaks, and never puts two statuses into one unit. They are trie
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from tapetrace.model.graph import Status
 from tapetrace.render.panels import Panel
@@ -13,8 +13,12 @@ from tapetrace.render.units import Partition
 
 COMFORTABLE = 24
 """Boxes that can be taken in at a glance."""
+COMFORTABLE_OPS = 60
+"""The same where single ops are asked for: more do not fit on a screen, but whoever asks for ops wants to read them one by one."""
 LONG_RUN = 4
 """The shortest run of boxes without a branch that is worth a fold."""
+MOST_BREAKS = 12
+"""Breaks side by side that are drawn one by one; the first in the ranking are."""
 SMALLEST_BUDGET = len(Status)
 """What the coarsest fold of one panel needs: a unit for each status."""
 
@@ -22,29 +26,31 @@ SMALLEST_BUDGET = len(Status)
 def fold_to_budget(panel: Panel, partition: Partition, budget: int, detail: str) -> Partition:
     """The gentlest fold with at most ``budget`` units (at least `SMALLEST_BUDGET`).
 
-    Stretches are folded as soon as there are more than `COMFORTABLE` units (at the detail ``ops``, more than ``budget``), if that can be done without
+    Stretches are folded as soon as there are more than `COMFORTABLE` units (at the detail ``ops``, `COMFORTABLE_OPS`), if that can be done without
     touching what is near a break.
     """
-    units = len(partition.units)
-    if units <= budget and (units <= COMFORTABLE or detail == "ops"):
+    wanted = min(budget, COMFORTABLE_OPS if detail == "ops" else COMFORTABLE)
+    if len(partition.units) <= wanted:
         return partition
-    wanted = min(budget, COMFORTABLE)
     gentle = [partition]
     for folded in _gentle_folds(partition, wanted):
         gentle.append(folded)
         if len(folded.units) <= wanted:
-            return folded
+            return fold_runs(folded, LONG_RUN, _lines(panel, folded))
     smallest = min(gentle, key=lambda p: len(p.units))
     if len(smallest.units) <= budget:
-        return smallest
+        return fold_runs(smallest, LONG_RUN, _lines(panel, smallest))
     for folded in _coarse_folds(panel, smallest):
         if len(folded.units) <= budget:
             return folded
     return _by_status(panel, smallest, together=True)
 
 
-def fold_runs(partition: Partition, shortest: int) -> Partition:
-    """Each run of at least ``shortest`` units of one status without a branch becomes one; units next to a break or a target stay as they are."""
+def fold_runs(partition: Partition, shortest: int, alike: Sequence[Hashable] = ()) -> Partition:
+    """Each run of at least ``shortest`` units of one status without a branch becomes one; units next to a break or a target stay as they are.
+
+    With ``alike``, a key for each unit, a run ends where the key changes.
+    """
     units = partition.units
     before, after = partition.neighbours
     flow_in = [{a for a in s if not units[a].is_source} for s in before]
@@ -58,6 +64,7 @@ def fold_runs(partition: Partition, shortest: int) -> Partition:
             continue
         a = next(iter(flow_in[i])) if len(flow_in[i]) == 1 else -1
         joined = a >= 0 and fits[a] and flow_out[a] == {i} and units[a].status is units[i].status and a in head
+        joined = joined and (not alike or alike[a] == alike[i])
         head[i] = head[a] if joined else i
         runs.setdefault(head[i], []).append(i)
     run_of = {i: h for h, run in runs.items() if len(run) >= shortest for i in run}
@@ -135,6 +142,26 @@ def within_reach(partition: Partition, hops: int) -> set[int]:
         found = found | edge
     targets = {i for i, u in enumerate(partition.units) if u.is_target}
     return found | targets | ({a for i in targets for a in before[i]} if hops else set())
+
+
+def fold_breaks(panel: Panel, partition: Partition) -> Partition:
+    """Of many breaks between the same units, those behind the first `MOST_BREAKS` in the ranking of root causes become one."""
+    before, after = partition.neighbours
+    beside: dict[Hashable, list[int]] = {}
+    for i, u in enumerate(partition.units):
+        if u.is_break:
+            beside.setdefault((frozenset(before[i]), frozenset(after[i])), []).append(i)
+    keys: list[Hashable] = [("unit", i) for i in range(len(partition.units))]
+    for n, found in enumerate(beside.values()):
+        ranked = sorted(found, key=lambda i: min(panel.nodes[m].number for m in partition.units[i].members))
+        for i in ranked[MOST_BREAKS:]:
+            keys[i] = ("breaks", n)
+    return partition.merged(keys)
+
+
+def _lines(panel: Panel, partition: Partition) -> list[Hashable]:
+    """The lines that each unit runs through: the same for blocks of a network that are built alike."""
+    return [frozenset(at.key for m in u.members if (at := panel.nodes[m].location) is not None and not u.is_source) for u in partition.units]
 
 
 def _gentle_folds(partition: Partition, wanted: int) -> Iterator[Partition]:

@@ -210,7 +210,7 @@ def test_print_has_every_picture_and_no_controls(browser: Browser, page: Write) 
     assert base64.b64decode(printed["data"]).startswith(b"%PDF-")
     browser.media(media="print", prefers_color_scheme="dark")
     assert [svg.is_displayed() for svg in browser.all("svg")] == [True, True]
-    assert not any(e.is_displayed() for e in browser.all("#filters, #chosen, .controls, #tabs"))
+    assert not any(e.is_displayed() for e in browser.all("#filters, #chosen, .controls, #tabs, .knob"))
     assert browser.style("body", "color") == "rgba(0, 0, 0, 1)"
 
 
@@ -220,6 +220,25 @@ def test_a_narrow_window_scrolls_in_one_direction(browser: Browser, page: Write,
     browser.open(page(name, PAGES[name]()))
     widths = browser.driver.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert widths[0] <= widths[1]
+
+
+def test_a_choice_on_a_phone_leads_to_the_picture(browser: Browser, page: Write) -> None:
+    browser.open(page("gan", PAGES["gan"]()), "#cause=1")
+    assert not browser.find(".to-picture").is_displayed(), "text and picture stand side by side"
+    browser.driver.set_window_size(500, 800)
+    browser.open(page("gan", PAGES["gan"]()), "#cause=1")
+    where = "return document.querySelector('.node.stop').getBoundingClientRect().top / innerHeight"
+    assert browser.driver.execute_script(where) > 1
+    browser.find(".to-picture").click()
+    browser.settle()
+    assert 0 <= browser.driver.execute_script(where) < 0.6
+    assert browser.driver.current_url.endswith("#cause=1")
+
+
+def test_long_names_leave_the_heads_of_the_columns_whole(browser: Browser, page: Write) -> None:
+    browser.open(page("hostile", PAGES["hostile"]()))
+    heights = {h.text: h.size["height"] for h in browser.all(".sources thead th")}
+    assert heights["Stopped at"] < 40
 
 
 def test_hostile_names_are_shown_as_they_are(browser: Browser, page: Write) -> None:

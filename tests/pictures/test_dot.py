@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tapetrace.model.graph import Status
 from tapetrace.render.captions import clip, columns
-from tapetrace.render.dot import LOOKS, escape, scene_to_dot
+from tapetrace.render.dot import LOOKS, ROW, escape, scene_to_dot
 from tapetrace.render.engines import lay_out
 from tapetrace.render.folding import fold
-from tapetrace.render.scene import Kind, Scene, SceneNode
+from tapetrace.render.scene import Kind, Scene, SceneEdge, SceneNode
 from tests.unit import drawings
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -56,6 +56,22 @@ def test_colours_have_six_digits_and_each_status_its_own_look() -> None:
 def test_legend_explains_what_occurs_and_no_more() -> None:
     text = scene_to_dot(fold(drawings.gan()))
     assert {s for s in Status if LOOKS[s].means in re.sub(r"tooltip=.*", "", text)} == {Status.LIVE, Status.DEAD, Status.BREAK}
+
+
+@pytest.mark.parametrize(("boxes", "ways"), [(ROW, set()), (ROW + 2, {("b0", "b6"), ("b1", "b7")})])
+@pytest.mark.parametrize("turned", [False, True])
+def test_many_boxes_side_by_side_are_broken_into_rows(boxes: int, ways: set[tuple[str, str]], turned: bool) -> None:
+    nodes = [SceneNode(key, Kind.LINE, Status.LIVE, key) for key in ("a", *(f"b{i}" for i in range(boxes)))]
+    edges = [SceneEdge(*(("a", f"b{i}") if turned else (f"b{i}", "a")), Status.LIVE) for i in range(boxes)]
+    text = scene_to_dot(Scene("t", "s", tuple(nodes), tuple(edges)))
+    assert set(re.findall(r"(\w+) -> (\w+) +\[style=\"?invis", text)) == ways
+
+
+def test_a_gradient_call_with_a_break_stands_above_one_without() -> None:
+    text = scene_to_dot(fold(drawings.gan()))
+    below = set(re.findall(r"(p\d)_\d+ -> (p\d)_\d+ +\[style=\"?invis", text))
+    assert fold(drawings.gan()).groups[0].title.endswith("0 of 4 without gradient")
+    assert below == {("p1", "p0")}
 
 
 def test_numbers_of_several_root_causes_share_a_badge() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
 from tapetrace.model.locations import Location
-from tapetrace.model.report import Report, RootCause
-from tapetrace.model.words import Cause
+from tapetrace.model.report import Break, Report, RootCause
+from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.folding import BUDGET, fold
 from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, Scene
-from tapetrace.render.stretches import COMFORTABLE, SMALLEST_BUDGET
+from tapetrace.render.stretches import COMFORTABLE, COMFORTABLE_OPS, MOST_BREAKS, SMALLEST_BUDGET
 from tapetrace.render.units import Details, split_into_units
 from tests.unit import drawings
 from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
@@ -46,6 +47,17 @@ def chain(*ops: tuple[str, Status, int], source: Status = LIVE) -> Report:
         cause, number = (Cause.STOP_GRADIENT, 1) if status is BREAK else (None, 0)
         before = d.op(name, "Op", [before], status, line(at), role=role, cause=cause, number=number)
     return report_of(d)
+
+
+def side_by_side(breaks: int) -> Drawing:
+    """A source, ops on as many lines that all break, the lowest in the ranking first, and a target."""
+    d = Drawing()
+    d.source("v", DEAD)
+    d.op("a", "Op", ["v"], DEAD, line(1))
+    for i in range(breaks, 0, -1):
+        d.op(f"round{i}", "Round", ["a"], BREAK, line(100 + i), cause=Cause.GRADIENT_IS_NONE, number=i)
+    d.op("loss", "AddN", [f"round{i}" for i in range(1, breaks + 1)], LIVE, line(2), role=Role.TARGET)
+    return d
 
 
 @pytest.mark.parametrize(
@@ -95,6 +107,42 @@ def test_break_shows_cause_line_number_and_what_it_blocks() -> None:
     assert "blocks 8 variables, reopening it reconnects 8" in found[0].footnote
 
 
+def test_a_source_that_nobody_watches_is_the_break() -> None:
+    d = Drawing()
+    d.source("image", DEAD)
+    d.op("a", "Op", ["image"], LIVE, line(1))
+    d.op("loss", "Op", ["a"], LIVE, line(2), role=Role.TARGET)
+    d.edges = [replace(e, status=LIVE) for e in d.edges]
+    made = report_of(d, causes=[RootCause(1, Cause.NOT_WATCHED, line(3), (), ("image",), ("image",))])
+    (call,) = made.calls
+    report = replace(made, calls=(replace(call, sources=tuple(replace(s, kind="tensor") for s in call.sources)),))
+    scene = fold(report)
+    assert boxes(scene)[0] == ("line 3", "break", 0, 1)
+    assert arrows(scene) == {("line 3", "line 1", "live"), ("line 1", "line 2", "live")}
+    assert scene.nodes[0].footnote == "image\nblocks 1 tensor, reopening it reconnects 1"
+    assert scene.subtitle.startswith("1 of 1 tensor receives no gradient")
+
+
+def test_a_source_whose_value_leaves_further_on_is_not_the_break() -> None:
+    d = Drawing()
+    d.source("v", DEAD)
+    d.op("a", "Op", ["v"], DEAD, line(1))
+    d.op("loss", "Op", [], LIVE, line(3), role=Role.TARGET)
+    report = report_of(d, causes=[RootCause(1, Cause.NUMPY_ESCAPE, line(2), (), ("v",), ("v",))])
+    assert boxes(fold(report)) == [("v", "dead", 0, 1), ("line 1", "dead", 1, 0), ("line 3", "live", 1, 0), ("line 2", "break", 0, 0)]
+
+
+def test_a_source_says_which_line_decides() -> None:
+    d = Drawing()
+    d.source("v", Status.CONDITIONAL)
+    d.op("loss", "Op", ["v"], LIVE, line(2), role=Role.TARGET)
+    made = report_of(d)
+    (call,) = made.calls
+    (asked,) = call.sources
+    decided = replace(asked, verdict=Verdict.CONDITIONAL, breaks=(Break(Cause.OTHER_BRANCH, location=line(7)),))
+    assert fold(replace(made, calls=(replace(call, sources=(decided,)),))).nodes[0].footnote == "decided by train.py:7 in train_step"
+
+
 def test_all_that_ran_outside_the_tape_is_one_break() -> None:
     (found,) = (n for n in fold(drawings.vae()).nodes if n.kind is Kind.BREAK)
     assert found.ops == 13
@@ -140,6 +188,34 @@ def test_a_weight_read_early_stays_with_its_line() -> None:
 def test_subtitle_counts_what_is_conditional() -> None:
     verdict = "1 of 4 variables receives no gradient, 1 only in some branches, 1 as Python code decides"
     assert fold(drawings.branches()).subtitle == f"{verdict} · 1 gradient call · TensorFlow 2.21.0 · Keras 3.15.0"
+
+
+@pytest.mark.parametrize(("ops", "folded"), [(COMFORTABLE_OPS - 1, False), (COMFORTABLE_OPS, True)])
+def test_ops_are_folded_when_they_are_too_many_for_a_screen(ops: int, folded: bool) -> None:
+    scene = fold(chain(*((f"op{i}", LIVE, i // 5) for i in range(ops))), detail="ops")
+    assert (len(scene.nodes) < COMFORTABLE_OPS, bool(scene.notes)) == (folded, folded)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "expected"),
+    [
+        (MOST_BREAKS + 1, [(i,) for i in range(1, MOST_BREAKS + 2)]),
+        (30, [*((i,) for i in range(1, MOST_BREAKS + 1)), tuple(range(MOST_BREAKS + 1, 31))]),
+    ],
+)
+def test_of_many_breaks_side_by_side_the_first_in_the_ranking_stand_alone(breaks: int, expected: list[tuple[int, ...]]) -> None:
+    scene = fold(report_of(side_by_side(breaks)))
+    assert sorted(n.numbers for n in scene.nodes if n.kind is Kind.BREAK) == expected
+    assert bool(scene.notes) is (len(expected) < breaks)
+
+
+def test_breaks_between_different_boxes_stay_apart() -> None:
+    d = Drawing()
+    for i in range(14):
+        d.source(f"layer{i}/v", DEAD)
+        d.op(f"round{i}", "Round", [f"layer{i}/v"], BREAK, line(100 + i), cause=Cause.GRADIENT_IS_NONE, number=i + 1)
+    d.op("loss", "AddN", [f"round{i}" for i in range(14)], LIVE, line(2), role=Role.TARGET)
+    assert len([n for n in fold(report_of(d)).nodes if n.kind is Kind.BREAK]) == 14
 
 
 def test_edges_say_what_gradient_does() -> None:

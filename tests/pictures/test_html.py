@@ -21,7 +21,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tapetrace.errors import OutputError
-from tapetrace.model.report import Finding, Intermittent, Report
+from tapetrace.model.graph import Role
+from tapetrace.model.locations import Location
+from tapetrace.model.report import Finding, Intermittent, Report, RootCause
 from tapetrace.model.trace import TraceError
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render import engines
@@ -220,6 +222,17 @@ def test_code_stays_out_when_asked() -> None:
     assert "self.enc(x)" not in Page(text).unpacked("levels-0")
     assert "vae(x, training=True)" in render_html(drawings.vae())
     assert "self.enc(x)" in Page(render_html(drawings.vae())).unpacked("levels-0")
+
+
+def test_the_page_does_not_tell_where_the_project_lies() -> None:
+    d = drawings.Drawing()
+    here = Location.new(str(Path.cwd() / "pkg" / "step.py"), 3, "step", "loss = tf.round(v)")
+    d.source("v", drawings.DEAD)
+    d.op("loss", "Round", ["v"], drawings.BREAK, here, role=Role.TARGET, cause=Cause.GRADIENT_IS_NONE, number=1)
+    cause = RootCause(1, Cause.GRADIENT_IS_NONE, here, (("loss", "Round"),), ("v",), ("v",))
+    page = render_html(drawings.report_of(d, causes=[cause], locations=[here]))
+    assert "pkg/step.py:3" in page
+    assert str(Path.cwd()) not in page
 
 
 def test_the_engine_in_the_page_is_the_one_that_its_note_names() -> None:

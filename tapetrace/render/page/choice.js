@@ -98,7 +98,15 @@ function light(still = false) {
   if (!choice) return;
   const close = make("button", { type: "button", class: "close", "aria-label": "Choose nothing (Escape)" }, "×");
   close.addEventListener("click", clear);
-  chosen.append(close);
+  // In a narrow window the picture lies far below the text.
+  const see = make("button", { type: "button", class: "to-picture" }, "Show in the picture");
+  see.addEventListener("click", () => {
+    const shown = document.querySelector(".picture:not(.off)");
+    const found = shown.querySelector(".node.stop, .node.decides") || shown.querySelector(".node.lit, .node.revived") || shown;
+    // Above the box that says what is chosen.
+    scrollBy(0, found.getBoundingClientRect().top - innerHeight / 5);
+  });
+  chosen.append(close, see);
   if (choice.source !== undefined) showSource(choice.source, still);
   else if (choice.place !== undefined) showPlace(choice.place, still);
   else showBox(choice.call, choice.box, still);
