@@ -23,7 +23,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tapetrace.api import write_report
 
-SLOWEST = 3.0
+SLOWEST = 1.0
 """Seconds that one thing may take."""
 FLAGS = (
     *"--headless=new --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update".split(),

@@ -42,7 +42,7 @@ def hold_against(truth: Truth, report: Report) -> Answers:
             verdict = truth.verdict(call, ways)
             answers.note(VERDICTS, source.verdict is verdict, f"call {number}: {source.path} is {source.verdict.value}, not {verdict.value}")
             if () not in ways:
-                _breaks(truth, truth.breaks(ways), source, answers)
+                _breaks(truth, truth.breaks(call, ways), source, answers)
             elif verdict is Verdict.CONNECTED:
                 answers.note(OTHERS, not source.breaks, f"{source.path} is connected, yet has a break {_said(source.breaks)}")
         _root_causes(truth, call, [c for c in report.root_causes if c.call == number], answers)

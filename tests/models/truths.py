@@ -67,14 +67,16 @@ class Truth:
             return Verdict.OPAQUE
         return Verdict.ZERO if any(self._consists_of(way, Verdict.ZERO, Verdict.OPAQUE) for way in ways) else Verdict.NONE
 
-    def breaks(self, ways: Ways) -> set[Way]:
+    def breaks(self, call: CallTruth, ways: Ways) -> set[Way]:
         """What may be named, as the cuts of one way in order from the source: a way with the fewest closed gates is shown, and any of them is right.
 
-        Where Python code alone is on a way, it is named; on a way that is closed anyway it is no break.
+        Where Python code alone is on a way, it is named, or what makes the call raise; on a way that is closed anyway it is no break.
         """
         if () in ways:
             return set()
         closed = {tuple(n for n in way if self.cuts[n].verdict is not Verdict.OPAQUE) for way in ways}
+        if () in closed and self.raises(call):
+            return {(n,) for n, cut in enumerate(self.cuts) if cut.verdict is Verdict.ERROR}
         if () in closed:
             return {way for way in ways if self._consists_of(way, Verdict.OPAQUE)}
         fewest = min(map(len, closed))
@@ -82,7 +84,7 @@ class Truth:
 
     def cut_off(self, call: CallTruth) -> dict[str, set[Way]]:
         """The sources from which no way is open, with the breaks that may be named."""
-        return {path: self.breaks(ways) for path, ways in call.sources if () not in ways}
+        return {path: self.breaks(call, ways) for path, ways in call.sources if () not in ways}
 
     def reconnects(self, call: CallTruth, place: Place) -> set[str]:
         """The sources that mending this line alone brings back for sure: not those where Python code is still on the way."""
