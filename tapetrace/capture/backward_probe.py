@@ -39,7 +39,7 @@ def _answer(backward: Callable[..., Any], incoming: Sequence[Any]) -> list[int |
         outgoing = backward(*given)
         gradients = list(outgoing) if isinstance(outgoing, (list, tuple)) else [outgoing]
         values = trace_dependence(scratch, known, linear=False)
-        return [dependence_bits(g, values) for g in gradients]
+        return [dependence_bits(g, values, linear=False) for g in gradients]
 
 
 def _is_differentiable(dtype: tf.DType) -> bool:

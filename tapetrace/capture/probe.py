@@ -11,10 +11,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tapetrace.capture import private
-from tapetrace.capture.dependence import Value, trace_dependence
+from tapetrace.capture.dependence import NOTHING, Value, trace_dependence
 from tapetrace.capture.replicas import one_for_all
 
 SCRATCH = "tapetrace_probe"
@@ -107,18 +108,28 @@ def _answer(op: Any, gradient_function: Callable[..., Any], linear: bool, zeros:
         if len(gradients) != len(op.inputs):
             raise ValueError(f"{len(gradients)} gradients returned for {len(op.inputs)} inputs")
         values = trace_dependence(scratch, known, linear)
-        return [dependence_bits(g, values) for g in gradients]
+        return [dependence_bits(g, values, linear) for g in gradients]
 
 
-def dependence_bits(gradient: Any, values: dict[str, Value]) -> int | None:
-    """What a gradient depends on, None for one that is None."""
+ALL_OUTPUTS = -1
+"""As an answer, each bit of it is set."""
+
+
+def dependence_bits(gradient: Any, values: dict[str, Value], linear: bool) -> int | None:
+    """What a gradient depends on, None for one that is None.
+
+    A user's gradient function may leave the incoming gradient out and yet return numbers, as GPflow's does where it knows that 1 comes in. What is
+    not zero whatever is fed counts as depending on all.
+    """
     while isinstance(gradient, tf.IndexedSlices):
         gradient = gradient.values
     if gradient is None:
         return None
     if not tf.is_symbolic_tensor(gradient):
-        return 0  # a Python number or an eager tensor: made of constants alone
-    return values[gradient.name].depends if gradient.name in values else 0
+        # A Python number or an eager tensor: made of constants alone.
+        return 0 if linear or not np.any(np.asarray(gradient)) else ALL_OUTPUTS
+    value = values.get(gradient.name, NOTHING)
+    return value.depends if value.depends or linear or value.zero else ALL_OUTPUTS
 
 
 def _stand_in(tensor: Any) -> Any:

@@ -38,7 +38,7 @@ class Gate(str, Enum):
     CUSTOM_NONE = "custom_none"
     """A ``tf.custom_gradient`` of the user returns None for the input."""
     CUSTOM_ZERO = "custom_zero"
-    """A ``tf.custom_gradient`` of the user returns something that ignores the incoming gradient."""
+    """A ``tf.custom_gradient`` of the user returns zeros whatever comes in."""
     PYTHON = "python"
     """Python code decides at run time (``tf.py_function``)."""
     STOPPED = "stopped"

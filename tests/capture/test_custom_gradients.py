@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tapetrace
+from tapetrace.model.words import Verdict
 from tests.capture.cases import Case, Cases
 
 CASES = case = Cases()
@@ -378,3 +379,32 @@ def test_one_that_no_gradient_comes_to_is_named_before_what_lies_behind_it(mode:
 
     (source,) = tapetrace.check(step, X, mode=mode).calls[0].sources
     assert [b.cause.value for b in source.breaks] == ["custom_gradient", "gradient_is_none"]
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+@pytest.mark.parametrize(
+    ("backward", "verdict"),
+    [
+        (lambda a, dy: 2.0 * a, Verdict.CONNECTED),
+        (lambda a, dy: tf.constant([1.0, 2.0, 3.0]), Verdict.CONNECTED),
+        (lambda a, dy: dy * 0.0, Verdict.ZERO),
+        (lambda a, dy: tf.zeros([3]) * a, Verdict.ZERO),
+    ],
+    ids=["of_the_input", "constant", "times_zero", "zeros"],
+)
+def test_one_that_leaves_the_incoming_gradient_out_is_live_unless_it_is_zero(backward: Any, verdict: Verdict, mode: str) -> None:
+    w = tf.Variable(X)
+
+    @tf.custom_gradient
+    def square(a: tf.Tensor) -> Any:
+        return a * a, lambda dy: backward(a, dy)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = square(w * x)
+        return tape.gradient(y, w)
+
+    assert bool(tf.reduce_any(step(X) != 0.0)) is (verdict is Verdict.CONNECTED)
+    report = tapetrace.check(step, X, mode=mode, numeric=True)
+    assert report.calls[0].sources[0].verdict is verdict
+    assert report.agreement.disagreed == ()

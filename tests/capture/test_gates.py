@@ -280,10 +280,10 @@ def _doubled(dy: Any) -> Any:
         (lambda dy: (dy, dy * 2.0), (Gate.OPEN, Gate.OPEN)),
         (lambda dy: (None, dy), (Gate.CUSTOM_NONE, Gate.OPEN)),
         (lambda dy: (tf.zeros_like(dy), dy), (Gate.CUSTOM_ZERO, Gate.OPEN)),
-        (lambda dy: (dy * 0.0, tf.ones([3])), (Gate.CUSTOM_ZERO, Gate.CUSTOM_ZERO)),
-        (lambda dy: (tf.where(dy > 0, 1.0, 0.0), tf.cast(tf.shape(dy), tf.float32) * tf.ones([3])), (Gate.OPEN, Gate.CUSTOM_ZERO)),
+        (lambda dy: (dy * 0.0, tf.ones([3])), (Gate.CUSTOM_ZERO, Gate.OPEN)),
+        (lambda dy: (tf.where(dy > 0, 1.0, 0.0), tf.cast(tf.shape(dy), tf.float32) * tf.ones([3])), (Gate.OPEN, Gate.OPEN)),
         (lambda dy: (tf.IndexedSlices(dy, [0, 1, 2], [3]), 0.0 * tf.square(dy)), (Gate.OPEN, Gate.CUSTOM_ZERO)),
-        (lambda dy: (MADE_EAGERLY, dy + MADE_EAGERLY), (Gate.CUSTOM_ZERO, Gate.OPEN)),
+        (lambda dy: (MADE_EAGERLY, dy + MADE_EAGERLY), (Gate.OPEN, Gate.OPEN)),
         (_doubled, (Gate.OPEN, Gate.CUSTOM_ZERO)),
         (
             lambda dy: (tf.cond(dy[0] > 0, lambda: dy, lambda: -dy), tf.cond(tf.random.uniform([]) > 0, lambda: tf.zeros([3]), lambda: dy * 0.0)),
