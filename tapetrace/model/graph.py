@@ -22,6 +22,7 @@ Edges point the way the data flows. A ``tf.while_loop`` is unrolled to a single 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -31,6 +32,18 @@ from tapetrace.model.words import Cause
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+_ADDED = re.compile(r"^(?:(?:call|replica) [0-9]+: )+| \([0-9]+\)$")
+
+
+def name_in_call(name: str) -> str:
+    """What the routes and breaks of a gradient call name a node: without what tells it from a node of another call, replica or trace.
+
+    >>> name_in_call("call 2: generator_1/dense/MatMul")
+    'generator_1/dense/MatMul'
+    """
+    return _ADDED.sub("", name)
 
 
 class Status(str, Enum):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tapetrace.model.graph import Role, Status
+from tapetrace.model.graph import Role, Status, name_in_call
 from tapetrace.render.captions import CODE_WIDTH, clip
 from tapetrace.render.html_links import Links
 from tapetrace.render.levels import Levels
@@ -36,7 +36,7 @@ def levels_data(levels: Levels, links: Links, call: int) -> dict[str, Any]:
         if at not in inner:
             for m in box.members:
                 leaf[m] = at
-    position = {n.name: i for i, n in enumerate(nodes)}
+    position = {name_in_call(n.name): i for i, n in enumerate(nodes)}
     return {
         "boxes": [_row(b.node, b.parent, b.is_frame, text) for b in levels.boxes],
         "leaf": leaf,

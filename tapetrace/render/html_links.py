@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import quote
 
-from tapetrace.model.graph import Role, Status
+from tapetrace.model.graph import Role, Status, name_in_call
 from tapetrace.model.report import Report, SourceResult
 from tapetrace.render.outline import Place, outline
 from tapetrace.render.panels import Panel
@@ -100,7 +100,8 @@ def _place(
 
 def _revived(panel: Panel, number: int, boxes: Mapping[str, str]) -> tuple[set[str], set[tuple[str, str]]]:
     """The boxes and ways that gradient comes to through this place and, as things are, does not."""
-    named = [(boxes.get(panel.nodes[a].name), boxes.get(panel.nodes[b].name)) for a, b in _reached(panel, number) - _reached(panel, None)]
+    box = [boxes.get(name_in_call(n.name)) for n in panel.nodes]
+    named = [(box[a], box[b]) for a, b in _reached(panel, number) - _reached(panel, None)]
     return {key for way in named for key in way if key}, {(a, b) for a, b in named if a and b and a != b}
 
 
@@ -117,7 +118,8 @@ def _reached(panel: Panel, reopened: int | None) -> set[tuple[int, int]]:
 
 
 def _box_of(scene: Scene | None) -> dict[str, str]:
-    return {name: node.key for node in scene.nodes for name in node.members} if scene else {}
+    """The box of each op, by the name that the op has within its call."""
+    return {name_in_call(name): node.key for node in scene.nodes for name in node.members} if scene else {}
 
 
 def _find(boxes: Mapping[str, str], name: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import networkx as nx
 
-from tapetrace.model.graph import Role
+from tapetrace.model.graph import ReportGraph, Role
 from tapetrace.model.report import Break, Report, SourceResult
 
 
@@ -27,4 +27,12 @@ def routed(report: Report) -> Report:
         return replace(source, route=route, breaks=breaks)
 
     calls = tuple(replace(c, sources=tuple(answer(s, i) for s in c.sources)) for i, c in enumerate(report.calls))
-    return replace(report, calls=calls)
+    drawing = _as_drawn(report.drawing)
+    return replace(report, calls=calls, build_graph=lambda: drawing)
+
+
+def _as_drawn(drawing: ReportGraph) -> ReportGraph:
+    """The drawing with the names that nodes of a second and later call have."""
+    names = {n.name: f"call {n.calls[0] + 1}: {n.name}" if n.calls[0] else n.name for n in drawing.nodes}
+    nodes = tuple(replace(n, name=names[n.name]) for n in drawing.nodes)
+    return ReportGraph(nodes, tuple(replace(e, tail=names[e.tail], head=names[e.head]) for e in drawing.edges))
