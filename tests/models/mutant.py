@@ -159,11 +159,14 @@ def _possible_kinds(name: str, mode: str, relation: str, number: int) -> list[st
 
     Nothing is planted before the begin of a tape: gradient ends there whatever it meets, and which of two closed gates is the break is a choice.
     In an eager run ``numpy_function`` is no op, and is found by changing variables: what another cut before it rounds off is not to be seen then,
-    and with the many variables of a deep network it takes minutes.
+    and with the many variables of a deep network it takes minutes. A persistent tape, as the GAN's, may ask the backward pass of a ``py_function``
+    that ran eagerly once: the second time TensorFlow raises KeyError.
     """
     kinds = [*KINDS]
     if name == GAN or number > 0:
         kinds.remove(OUTSIDE)
+    if mode == "eager" and name == GAN:
+        kinds.remove("py_function")
     if mode == "eager" and (relation != "alone" or name == "resnet"):
         kinds.remove("numpy_function")
     return kinds
@@ -230,7 +233,7 @@ def _relation(built: Built, kinds: list[str], spots: list[Spot]) -> str:
 
 def plant(built: Built, mode: str, kinds: list[str], spots: list[Spot], relation: str = "", with_optimizer: bool = False) -> Mutant:
     """The step of a network with a cut of each kind at its spot, and the truth about it; ``outside_tape`` can only come first."""
-    plants = [_plant(kind, spot) for kind, spot in zip(kinds, spots, strict=True)]
+    plants = [_plant(kind, spot, built.owner(spot)) for kind, spot in zip(kinds, spots, strict=True)]
     network = None if built.name == GAN else (FAMILIES | NETWORKS)[built.name]
     if network is None:
         step, specs = planted_steps.adversarial(*built.models), (tf.TensorSpec([BATCH, 8]), tf.TensorSpec([BATCH, 16, 16, 3]))
@@ -255,11 +258,11 @@ def plant(built: Built, mode: str, kinds: list[str], spots: list[Spot], relation
     return Mutant(built.name, tuple(kinds), tuple(spots), relation, mode, step, specs, _truth(built, cuts, spots), behind, into)
 
 
-def _plant(kind: str, spot: Spot) -> Plant | None:
-    """None: no function is put in, but the step is another."""
+def _plant(kind: str, spot: Spot, owner: int) -> Plant | None:
+    """None: no function is put in, but the step is another. A discriminator, the second model, is given two batches at once."""
     if kind == OUTSIDE:
         return None
-    return PLANTS[kind] if kind in PLANTS else variable_plant([BATCH, *spot.shape[1:]])
+    return PLANTS[kind] if kind in PLANTS else variable_plant([BATCH * (owner + 1), *spot.shape[1:]])
 
 
 def _truth(built: Built, cuts: list[Cut], spots: list[Spot]) -> Truth:
