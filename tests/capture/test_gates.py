@@ -302,7 +302,8 @@ def _doubled(dy: Any) -> Any:
 def test_custom_gradient(grad: Callable[..., Any], expected: tuple[Gate, Gate]) -> None:
     table = gates(custom(grad), "IdentityN")
     assert [row[0] for row in table.rows] == [Gate.CUSTOM_NONE, *expected], table.note
-    assert all(row[j] in (Gate.CUSTOM_NONE, Gate.CUSTOM_ZERO) for row in table.rows for j in (1, 2))
+    # Nothing reads the second and third output, which the function is handed no gradient of; what leaves all of them out counts for each.
+    assert all(set(row[1:]) <= {Gate.CUSTOM_NONE, Gate.CUSTOM_ZERO} or set(row) == {Gate.OPEN} for row in table.rows)
 
 
 def test_two_custom_gradients_do_not_share_an_answer() -> None:
