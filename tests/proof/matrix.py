@@ -33,6 +33,7 @@ TESTS = (
     "tests/capture/test_numbers.py",
     "tests/capture/test_oracle.py",
     "tests/capture/test_raising.py",
+    "tests/capture/test_raising_gradient_functions.py",
     "tests/capture/test_tape_windows.py",
     "tests/capture/test_undisturbed.py",
     "tests/capture/test_watching.py",
