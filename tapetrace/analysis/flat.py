@@ -76,6 +76,10 @@ class Node:
         """Outputs, the pseudo outputs of variable writes included."""
         return len(self.outputs) + self.writes
 
+    def is_hidden_input(self, input_index: int) -> bool:
+        """Whether no tensor shows that the op depends on this input."""
+        return self.kind == "op" and self.own_inputs <= input_index < len(self.inputs) - len(self.state_of)
+
     def way(self, input_index: int, output_index: int) -> Way:
         """What gradient does on its way from output ``output_index`` back to input ``input_index``."""
         if input_index < self.own_inputs and output_index < self.columns:

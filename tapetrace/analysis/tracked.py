@@ -96,6 +96,8 @@ class _Search:
                     continue
                 if node.type == "StopGradient" and not node.is_inside:
                     continue  # tf.stop_gradient stops the tapes while it adds the op
+                if node.is_hidden_input(i):
+                    continue  # the value left TensorFlow and comes in again as one that nobody computed
                 for j in range(len(node.outputs)):
                     if is_recorded_for(node.way(i, j)):
                         self._mark((n, j), is_on_tape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -118,3 +119,17 @@ def test_an_interrupt_is_handed_on(error: type[BaseException]) -> None:
 
     with pytest.raises(error):
         tapetrace.check(step, mode="eager")
+
+
+def test_an_op_without_a_gradient_of_what_came_in_from_python_is_not_recorded() -> None:
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            a = tf.ensure_shape(tf.numpy_function(np.sin, [W * 2.0], tf.float32), [3])
+            y = tf.raw_ops.Snapshot(input=a) * V
+        return tape.gradient(y, [W, V])
+
+    assert [g is None for g in step()] == [True, False]
+    report = tapetrace.check(step, mode="eager")
+    assert verdicts(report) == "none connected"
+    assert report.calls[0].sources[0].breaks[0].cause is Cause.PYTHON_FUNCTION
+    assert report.agreement.disagreed == ()
