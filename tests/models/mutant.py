@@ -23,6 +23,8 @@ from tests.models.planting import PLANTS, Plant, marked_line, variable_plant
 from tests.models.truths import CallTruth, Cut, Truth
 
 VARIABLE, OUTSIDE = "variable", "outside_tape"
+LEAVES_TAPE = frozenset({"stop_gradient", "stop_recording", "int_cast", "argmax", "dataset", VARIABLE, OUTSIDE})
+"""Kinds behind which a value is on no tape: the op is not recorded, or an integer is what it hands on."""
 KINDS = (*PLANTS, VARIABLE, OUTSIDE)
 GAN = "gan"
 SMALL = ("resnet", "lstm", "transformer", "unet", GAN)
@@ -246,11 +248,11 @@ def plant(built: Built, mode: str, kinds: list[str], spots: list[Spot], relation
         else:
             step = planted_steps.supervised(network, model, with_optimizer)
     cuts, behind, into = [], {}, {}
-    for plant, spot in zip(plants, spots, strict=True):
+    for kind, plant, spot in zip(kinds, plants, spots, strict=True):
         if plant is None:
-            cuts.append(Cut(Cause.OUTSIDE_TAPE, frozenset(), Verdict.NONE, *marked_line(step, "planted")))
+            cuts.append(Cut(Cause.OUTSIDE_TAPE, frozenset(), Verdict.NONE, *marked_line(step, "planted"), True))
             continue
-        cuts.append(Cut(plant.cause, plant.types, plant.verdict, *plant.place(step, marks[built.owner(spot)])))
+        cuts.append(Cut(plant.cause, plant.types, plant.verdict, *plant.place(step, marks[built.owner(spot)]), kind in LEAVES_TAPE))
         if spot.behind is not None:
             behind.setdefault(spot.behind, []).append(plant.cut)
         else:

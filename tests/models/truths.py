@@ -14,13 +14,17 @@ Place = tuple[Cause, str, int]
 
 @dataclass(frozen=True)
 class Cut:
-    """What a report must say of a planted cut: cause, types of op that it may name, line; ``verdict``: of a source that it alone cuts off."""
+    """What a report must say of a planted cut: cause, types of op that it may name, line; ``verdict``: of a source that it alone cuts off.
+
+    ``leaves_tape``: what comes out of it is on no tape, as after ``tf.stop_gradient``, which is not recorded, or an integer.
+    """
 
     cause: Cause
     types: frozenset[str]
     verdict: Verdict
     file: str
     line: int
+    leaves_tape: bool = False
 
     @property
     def place(self) -> Place:
@@ -47,9 +51,14 @@ class Truth:
         """Whether gradient, be it zeros, comes to an op that has none registered. The whole call raises then, whatever its sources: TensorFlow walks
         back over all that the tape recorded."""
         return any(
-            cut.verdict is Verdict.ERROR and n not in mended and any(self._hands_back(way, mended) for way in call.onward[n])
+            cut.verdict is Verdict.ERROR and n not in mended and self._is_recorded(n) and any(self._hands_back(way, mended) for way in call.onward[n])
             for n, cut in enumerate(self.cuts)
         )
+
+    def _is_recorded(self, n: int) -> bool:
+        """Whether a variable leads to this cut on the tape."""
+        ways = [way for call in self.calls for _, found in call.sources for way in found if n in way]
+        return any(not any(self.cuts[m].leaves_tape for m in way[: way.index(n)]) for way in ways)
 
     def _hands_back(self, way: Way, mended: Collection[int]) -> bool:
         return all(n in mended or self.cuts[n].verdict is not Verdict.NONE for n in way)
