@@ -20,7 +20,7 @@ from tapetrace.analysis.liveness import (
     reach_through_calls,
 )
 from tapetrace.analysis.paths import Paths, find_live_paths, find_paths
-from tapetrace.analysis.tracked import Tracked, tracked_tensors
+from tapetrace.analysis.tracked import Tracked, computed_from, tracked_tensors
 from tapetrace.analysis.ways import Passage, is_python
 from tapetrace.model.trace import Body, GradientCall, Source
 from tapetrace.model.words import Cause
@@ -84,9 +84,14 @@ class Connection:
 
     def raising_among(self, reached: set[Tensor]) -> list[int]:
         """Those that raise when gradient comes to ``reached``."""
-        if self.tracked is None:
-            return raising_nodes(self.flat, reached)
-        return raising_nodes(self.flat, reached, self.tracked.reads)
+        looked_at = self._between if self.call.kind == "gradients" else self.tracked
+        return raising_nodes(self.flat, reached) if looked_at is None else raising_nodes(self.flat, reached, looked_at.reads)
+
+    @cached_property
+    def _between(self) -> Tracked:
+        """What ``tf.gradients`` goes through: it asks only ops that lead from a source to a target."""
+        tensors = [self.tensor_of(s) for s in self.call.sources]
+        return computed_from(self.flat, [t for t in tensors if t is not None])
 
     @cached_property
     def raises(self) -> bool:

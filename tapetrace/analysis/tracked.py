@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tapetrace.analysis.flat import CallSite, Flat, Tensor
@@ -71,10 +72,20 @@ def tracked_tensors(flat: Flat, call: GradientCall) -> Tracked | None:
     return search.run()
 
 
+def computed_from(flat: Flat, sources: Iterable[Tensor]) -> Tracked:
+    """All that ``tf.gradients`` looks at when it is asked for these: what gradient could come to them through."""
+    found = Tracked(set(sources), {})
+    search = _Search(flat, found, has_tape=False)
+    for t in tuple(found.tensors):
+        search.spread(t)
+    return search.run()
+
+
 class _Search:
-    def __init__(self, flat: Flat, found: Tracked) -> None:
+    def __init__(self, flat: Flat, found: Tracked, has_tape: bool = True) -> None:
         self.flat = flat
         self.found = found
+        self.has_tape = has_tape
         self.sites: dict[Tensor, list[CallSite]] = {}
         for site in flat.calls:
             for t in site.arguments:
@@ -94,7 +105,7 @@ class _Search:
                 node = self.flat.nodes[n]
                 if not first <= n < last or node.order < since or node.recording is not Recording.RECORDED:
                     continue
-                if node.type == "StopGradient" and not node.is_inside:
+                if node.type == "StopGradient" and not node.is_inside and self.has_tape:
                     continue  # tf.stop_gradient stops the tapes while it adds the op
                 if node.is_hidden_input(i):
                     continue  # the value left TensorFlow and comes in again as one that nobody computed

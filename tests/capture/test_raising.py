@@ -283,3 +283,53 @@ def test_an_interrupt_comes_through() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         tapetrace.check(step, X, mode="graph")
+
+
+def beside_the_way(x: tf.Tensor) -> Any:
+    return tf.raw_ops.Snapshot(input=W * x) * V, [V]
+
+
+def of_the_target_itself(x: tf.Tensor) -> Any:
+    y = tf.raw_ops.Snapshot(input=W * x)
+    return y, [y]
+
+
+def on_the_way(x: tf.Tensor) -> Any:
+    return tf.raw_ops.Snapshot(input=W * x) * V, [W, V]
+
+
+def behind_a_stopped_value(x: tf.Tensor) -> Any:
+    return tf.raw_ops.Snapshot(input=tf.stop_gradient(V)) * V * x, [V]
+
+
+def in_a_function(x: tf.Tensor) -> Any:
+    return tf.function(lambda a: tf.raw_ops.Snapshot(input=W) * a)(V * x), [V]
+
+
+def in_a_loop(x: tf.Tensor) -> Any:
+    return tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, tf.raw_ops.Snapshot(input=W) * y), (0, V * x))[1], [V]
+
+
+@pytest.mark.parametrize(
+    ("build", "verdict"),
+    [
+        (beside_the_way, "connected"),
+        (of_the_target_itself, "connected"),
+        (on_the_way, "error error"),
+        (behind_a_stopped_value, "error"),
+        (in_a_function, "error"),
+        (in_a_loop, "error"),
+    ],
+)
+def test_tf_gradients_asks_only_what_lies_between(build: Any, verdict: str) -> None:
+    def step(x: tf.Tensor) -> Any:
+        return tf.gradients(*build(x))
+
+    if "error" in verdict:
+        with pytest.raises(LookupError):
+            tf.function(step, autograph=False).get_concrete_function(X)
+    else:
+        assert None not in tf.function(step, autograph=False)(X)
+    report = tapetrace.check(step, X, mode="graph")
+    assert verdicts(report) == verdict
+    assert report.agreement.disagreed == ()
