@@ -63,11 +63,13 @@ def asked_when_raised(error: BaseException) -> list[tuple[str, list[Any]]]:
     found: list[tuple[str, list[Any]]] = []
     traceback = error.__traceback__
     while traceback is not None:
-        code, names = traceback.tb_frame.f_code, traceback.tb_frame.f_locals
-        if code is _gradient_function.__code__:
+        frame = traceback.tb_frame
+        if frame.f_code is _gradient_function.__code__:
+            names = frame.f_locals
             found.append((str(names["op_name"]), [t for t in names["outputs"] or () if t is not None]))
-        elif code is _maybe_compile.__code__:
-            found.append((names["op"].type, list(names["op"].outputs)))
+        elif frame.f_code is _maybe_compile.__code__:
+            op = frame.f_locals["op"]
+            found.append((op.type, list(op.outputs)))
         traceback = traceback.tb_next
     return found
 
