@@ -15,7 +15,7 @@ import tensorflow as tf
 import tapetrace
 from tapetrace.model.report import Report
 from tests.capture.cases import Build, verdicts
-from tests.capture.oracle import LIVE, Handed, Truth, asked_by_recompute_grad, contradictions
+from tests.capture.oracle import LIVE, Handed, Truth, asked_by_tensorflow, contradictions
 
 SEED = 20_160_229
 """The seed of tapetrace's own runs, so that steps which draw numbers take the same branches here."""
@@ -74,7 +74,7 @@ def _listening(calls: list[Handed]) -> Iterator[None]:
     def listen(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            if inside[0] or asked_by_recompute_grad(sys._getframe(1)):
+            if inside[0] or asked_by_tensorflow(sys._getframe(1)):
                 return original(*args, **kwargs)
             sources = args[2] if len(args) > 2 else next(kwargs[k] for k in ("sources", "source") if k in kwargs)
             inside[0] += 1

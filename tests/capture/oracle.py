@@ -91,7 +91,7 @@ def _listening(calls: list[Handed]) -> Iterator[None]:
     def listen(original: Callable[..., Any], first: int) -> Callable[..., Any]:
         @functools.wraps(original)
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            if inside[0] or tf.executing_eagerly() or asked_by_recompute_grad(sys._getframe(1)):
+            if inside[0] or tf.executing_eagerly() or asked_by_tensorflow(sys._getframe(1)):
                 return original(*args, **kwargs)
             sources = args[first + 1] if len(args) > first + 1 else next(kwargs[k] for k in ("sources", "source", "xs") if k in kwargs)
             count = len(tf.nest.flatten(sources))
@@ -124,9 +124,9 @@ def _listening(calls: list[Handed]) -> Iterator[None]:
             setattr(tf.GradientTape, name, original)
 
 
-def asked_by_recompute_grad(frame: Any) -> bool:
-    """Whether ``frame`` asks a tape while TensorFlow builds the backward pass of a function, before the step has asked anything."""
-    return str(frame.f_code.co_filename).endswith("/tensorflow/python/ops/custom_gradient.py")
+def asked_by_tensorflow(frame: Any) -> bool:
+    """Whether ``frame`` asks a tape for TensorFlow itself: while the backward pass of a function is built, or that of a ``py_function`` runs."""
+    return str(frame.f_code.co_filename).endswith(("/tensorflow/python/ops/custom_gradient.py", "/tensorflow/python/ops/script_ops.py"))
 
 
 def _size(gradient: Any) -> tf.Tensor:
@@ -147,7 +147,7 @@ def contradictions(report: Report, truth: Truth, *, may_vanish: Set[Verdict] = f
         found.append(f"the step raised {truth.raised!r:.300}")
     if len(report.calls) < len(handed):
         handed = [h for h in handed if h.sizes or "error" in h.kinds]  # what AutoGraph traced only to see the type of a name never ran
-    raised = bool(handed) and "error" in handed[-1].kinds
+    raised = (bool(handed) and "error" in handed[-1].kinds) or (truth.raised is not None and report.error is not None)
     if len(report.calls) != len(handed) and not (raised and len(report.calls) > len(handed)):
         return [*found, f"{len(report.calls)} gradient calls reported, {len(handed)} made"]
     for number, (call, made) in enumerate(zip(report.calls, handed, strict=False)):
