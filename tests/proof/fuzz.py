@@ -112,7 +112,7 @@ def main() -> int:
     runs = wrong = done = lost = 0
     while done < chosen.count:
         size = min(AT_ONCE, chosen.count - done)
-        command = [sys.executable, "-m", "tests.proof.fuzz", "--in-process", "--mode", chosen.mode]
+        command = [sys.executable, "-X", "faulthandler", "-m", "tests.proof.fuzz", "--in-process", "--mode", chosen.mode]
         command += ["--count", str(size), "--seed", str(chosen.seed + done)]
         *said, last = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines() or [""]
         try:
