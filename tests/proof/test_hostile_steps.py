@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -299,6 +300,20 @@ def test_living_objects_are_found_without_touching_what_others_are_filling() -> 
     sys.setswitchinterval(interval)
     assert found == [{id(o) for o in kept}] * 12
     assert wrong == []
+
+
+def test_no_collection_begins_while_objects_are_asked_what_they_refer_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some allocate for the answer, and a collection that this begins ends the process."""
+    original, enabled = gc.get_referrers, []
+
+    def get_referrers(*objects: Any) -> list[Any]:
+        enabled.append(gc.isenabled())
+        return original(*objects)
+
+    monkeypatch.setattr(gc, "get_referrers", get_referrers)
+    kept = tf.Variable(1.0)
+    assert any(v is kept for v in living(tf.Variable))
+    assert (enabled, gc.isenabled()) == ([False], True)
 
 
 # Users who patch TensorFlow themselves.
