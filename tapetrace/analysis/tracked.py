@@ -32,14 +32,20 @@ class Tracked:
         return any(first <= node < last for first, last in self.given.get(t, ()))
 
     def recorded_without(self, flat: Flat, node: int, t: Tensor) -> bool:
-        """Whether the tape recorded ``node`` on account of another input than ``t``. It then holds ``t`` as an input too."""
+        """Whether the tape recorded ``node``, or the loop it is in, on account of another input than ``t``. It then holds ``t`` as an input too."""
         if any(first <= node < last for first, last in self.given.get(t, ())):
             return True
         n = flat.nodes[node]
-        return n.recording is Recording.RECORDED and any(
-            u != t and u in self.tensors and n.order >= self.since.get(u, 0) and any(is_recorded_for(n.way(i, j)) for j in range(n.output_count))
-            for i, u in enumerate(n.inputs)
-        )
+        if n.recording is not Recording.RECORDED:
+            return False
+        others = [(i, u) for i, u in enumerate(n.inputs) if u != t and self._is_on_tape(u, n.order)]
+        if any(is_recorded_for(n.way(i, j)) for i, _ in others for j in range(n.output_count)):
+            return True
+        loops = (c for c in flat.calls if c.kind is CallKind.LOOP and c.is_recorded and c.first <= node < c.last and t in c.arguments)
+        return any(u != t and self._is_on_tape(u, loop.order) for loop in loops for u in loop.arguments)
+
+    def _is_on_tape(self, t: Tensor, order: int) -> bool:
+        return t in self.tensors and order >= self.since.get(t, 0)
 
 
 def watched_from(flat: Flat, call: GradientCall) -> dict[Tensor, int]:

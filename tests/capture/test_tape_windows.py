@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -404,6 +405,48 @@ def test_watched_after_an_op_that_was_recorded_for_another_input(called: bool, m
     report = tapetrace.check(step, X, mode=mode)
     assert verdicts(report) == "connected connected"
     assert report.agreement.disagreed == ()
+
+
+def passes_it_on(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        y = x
+    return y
+
+
+def uses_it(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        y = y + x
+    return y
+
+
+def carries_both(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        x, y = x * 2.0, y * 2.0
+    return x
+
+
+@pytest.mark.parametrize("loop", [passes_it_on, uses_it, carries_both])
+def test_watched_after_a_loop_that_was_recorded_for_another_input(loop: Callable[..., Any]) -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = loop(x, W * 1.0)
+            tape.watch(x)
+        return tape.gradient(y, [x])
+
+    assert tf.reduce_all(tf.function(step)(X)[0] != 0.0)
+    report = tapetrace.check(step, X, mode="graph")
+    assert (verdicts(report), report.agreement.disagreed) == ("connected", ())
+
+
+def test_watched_after_a_loop_that_was_recorded_for_nobody() -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = uses_it(x, tf.zeros([3]))
+            tape.watch(x)
+        return tape.gradient(y + W, [x])
+
+    assert tf.function(step)(X) == [None]
+    assert verdicts(tapetrace.check(step, X, mode="graph")) == "none"
 
 
 @pytest.mark.parametrize("mode", ["graph", "eager"])
