@@ -1,13 +1,14 @@
 """Many random programs, each held against TensorFlow: ``python -m tests.proof.fuzz --count 10000 --seed 1``.
 
-A program on which tapetrace and TensorFlow contradict each other is made smaller and printed, to be pasted into a file or a report.
+A program on which tapetrace and TensorFlow contradict each other is made smaller and printed, to be pasted into a file or a report. Where the process
+ends by a crash, the program is run by TensorFlow alone as well, in other processes: some crash it without us, not each time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
-import json
 import re
 import signal
 import subprocess
@@ -16,12 +17,11 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections import Counter
 from pathlib import Path
 
 import tensorflow as tf
 
-from tests.capture.program_runs import complaints
+from tests.capture.program_runs import complaints, load
 from tests.capture.random_programs import Writer
 from tests.proof.shrinking import shrink
 
@@ -34,15 +34,19 @@ AT_ONCE = 100
 PATIENCE = 120
 """Seconds after which a program is given up."""
 
+ALONE = 8
+"""Processes in which TensorFlow alone runs a program that ended one, several times in each."""
+
+BEGINS = "begins"
+"""The first word of the line that a process says before each program: its seed and its mode stand behind it."""
+
 
 class Fuzz:
-    """Runs programs in a folder of their own; ``wrong`` counts those that were contradicted."""
+    """Runs programs in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.number = 0
-        self.wrong = 0
-        self.runs: Counter[str] = Counter()
 
     def ask(self, source: str, mode: str) -> list[str]:
         """What is wrong with the report on ``source``, the failing of tapetrace itself included."""
@@ -61,10 +65,8 @@ class Fuzz:
     def program(self, seed: int, mode: str) -> None:
         source = Writer(seed).program()
         found = self.ask(source, mode)
-        self.runs[mode] += 1
         if not found:
             return
-        self.wrong += 1
         print(f"✗ seed {seed}, {mode}", *found, sep="\n  ", flush=True)
         kinds = {_kind(c) for c in found}
         small = shrink(source, lambda text: bool(kinds & {_kind(c) for c in self.ask(text, mode)}))
@@ -80,21 +82,47 @@ def _give_up(*_: object) -> None:
     raise TimeoutError(f"no answer after {PATIENCE} seconds")
 
 
-def run(count: int, seed: int, mode: str) -> tuple[int, int]:
-    """How many runs of ``count`` programs there were in this process, and how many of them were contradicted."""
-    warnings.simplefilter("ignore")
-    tf.get_logger().setLevel("ERROR")
-    signal.signal(signal.SIGALRM, _give_up)
+def run(count: int, seed: int, mode: str) -> None:
+    """Run ``count`` programs in this process."""
+    _prepare()
     gc.collect()
     gc.freeze()  # collections otherwise walk all of TensorFlow's modules, thousands of times
     with tempfile.TemporaryDirectory() as folder:
         fuzz = Fuzz(Path(folder))
         for number in range(seed, seed + count):
-            if mode != "eager":
-                fuzz.program(number, "graph")
-            if mode == "eager" or (mode == "both" and number % EAGER_EVERY == 0):
-                fuzz.program(number, "eager")
-    return sum(fuzz.runs.values()), fuzz.wrong
+            for each in ("graph", "eager"):
+                if mode == each or (mode == "both" and (each == "graph" or number % EAGER_EVERY == 0)):
+                    print(BEGINS, number, each, flush=True)
+                    fuzz.program(number, each)
+
+
+def run_alone(seed: int, mode: str) -> None:
+    """Run one program a few times by TensorFlow alone."""
+    _prepare()
+    with tempfile.TemporaryDirectory() as folder:
+        module = load(Writer(seed).program(), Path(folder) / "program.py")
+        for _ in range(4):
+            step, args = module.make()
+            with contextlib.suppress(Exception):  # only whether the process survives is asked
+                step(*args) if mode == "eager" else tf.function(step).get_concrete_function(*args)
+
+
+def _prepare() -> None:
+    warnings.simplefilter("ignore")
+    tf.get_logger().setLevel("ERROR")
+    signal.signal(signal.SIGALRM, _give_up)
+
+
+def _process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.proof.fuzz", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+
+
+def _crash(seed: str, mode: str) -> str:
+    """What is to be said of a program that ended the process."""
+    if any(_process("--alone", "--seed", seed, "--mode", mode).returncode < 0 for _ in range(ALONE)):
+        return f"seed {seed}, {mode}: the process ended by a crash, and so it does by TensorFlow alone"
+    return f"✗ seed {seed}, {mode}\n  the process ended by a crash, and {ALONE} of TensorFlow alone did not"
 
 
 def main() -> int:
@@ -103,31 +131,36 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     modes = f"both: all traced, and one in {EAGER_EVERY} run eagerly as well"
     parser.add_argument("--mode", choices=("graph", "eager", "both"), default="both", help=modes)
-    parser.add_argument("--in-process", action="store_true", help="run them here, and say how many as JSON in the last line")
+    parser.add_argument("--in-process", action="store_true", help="run them here, and say the seed of each before it begins")
+    parser.add_argument("--alone", action="store_true", help="run one program by TensorFlow alone")
     chosen = parser.parse_args()
     if chosen.in_process:
-        print(json.dumps(run(chosen.count, chosen.seed, chosen.mode)))
+        run(chosen.count, chosen.seed, chosen.mode)
+        return 0
+    if chosen.alone:
+        run_alone(chosen.seed, chosen.mode)
         return 0
     started = time.perf_counter()
-    runs = wrong = done = lost = 0
-    while done < chosen.count:
-        size = min(AT_ONCE, chosen.count - done)
-        command = [sys.executable, "-X", "faulthandler", "-m", "tests.proof.fuzz", "--in-process", "--mode", chosen.mode]
-        command += ["--count", str(size), "--seed", str(chosen.seed + done)]
-        *said, last = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines() or [""]
-        try:
-            more = json.loads(last)
-        except ValueError:
-            said += [last, f"✗ the process that ran seeds from {chosen.seed + done} on was killed"]
-            more, lost = (0, 0), lost + size
-        done, runs, wrong = done + size, runs + more[0], wrong + more[1]
+    runs = wrong = 0
+    seed, end = chosen.seed, chosen.seed + chosen.count
+    while seed < end:
+        size = min(AT_ONCE, end - seed)
+        process = _process("--in-process", "--mode", chosen.mode, "--count", str(size), "--seed", str(seed))
+        lines = process.stdout.splitlines()
+        begun = [line.split()[1:] for line in lines if line.startswith(BEGINS)]
+        if not begun:
+            return process.returncode or 1
+        said = [line for line in lines if not line.startswith(BEGINS)]
+        if process.returncode:
+            said.append(_crash(*begun[-1]))
+        seed = int(begun[-1][0]) + 1
+        runs, wrong = runs + len(begun), wrong + sum(line.startswith("✗") for line in said)
         print("\n".join([*said, ""]), end="", flush=True)
+        done = seed - chosen.seed
         each = (time.perf_counter() - started) / done
-        print(
-            f"{done} programs up to seed {chosen.seed + done - 1}, {runs} runs: {wrong} contradicted, {each:.2f} s each", file=sys.stderr, flush=True
-        )
-    print(f"{runs - wrong} of {runs} runs of {done - lost} programs agree with TensorFlow")
-    return 1 if wrong or lost else 0
+        print(f"{done} programs up to seed {seed - 1}, {runs} runs: {wrong} contradicted, {each:.2f} s each", file=sys.stderr, flush=True)
+    print(f"{runs - wrong} of {runs} runs of {chosen.count} programs agree with TensorFlow")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
