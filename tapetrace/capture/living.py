@@ -1,8 +1,8 @@
 """The objects of a class that are alive, found without disturbing other threads.
 
 A list of all objects also holds tuples that another thread is filling. Python cannot let such a tuple grow while somebody else refers to it, and
-raises ``SystemError`` in that thread. So no such list is ever looked at: an object refers to its class, and a class can be asked who does. Then each
-object is asked what it refers to; some of extension modules allocate for the answer, and a collection that begins there would end the process.
+raises ``SystemError`` in that thread. So no such list is ever looked at: an object refers to its class, and a class can be asked who does. To answer,
+Python walks its own lists of objects. A collection meanwhile moves them, and the walk runs off the end and crashes: so there may be none.
 """
 
 from __future__ import annotations

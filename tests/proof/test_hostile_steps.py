@@ -302,8 +302,8 @@ def test_living_objects_are_found_without_touching_what_others_are_filling() -> 
     assert wrong == []
 
 
-def test_no_collection_begins_while_objects_are_asked_what_they_refer_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some allocate for the answer, and a collection that this begins ends the process."""
+def test_no_collection_begins_while_python_looks_who_refers_to_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It moves the lists that Python walks, and ends the process."""
     original, enabled = gc.get_referrers, []
 
     def get_referrers(*objects: Any) -> list[Any]:
