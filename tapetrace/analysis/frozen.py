@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -10,6 +11,7 @@ from tapetrace.model.graph import ReportGraph
 from tapetrace.model.report import CallResult, Finding, Report, RootCause, SourceResult
 from tapetrace.model.words import Verdict
 
+_NUMBER = re.compile(r" \([0-9]+\)$")
 _LIVE = (Verdict.CONNECTED, Verdict.CONDITIONAL)
 
 
@@ -41,8 +43,11 @@ def apply_frozen(report: Report, patterns: Sequence[str]) -> Report:
 
 
 def matches(path: str, name: str, patterns: Sequence[str]) -> bool:
-    """Whether ``path`` or ``name`` matches one of the patterns, in which ``*`` stands for any characters, ``/`` included."""
-    return any(fnmatchcase(text, p) for p in patterns for text in (path, name) if text)
+    """Whether ``path`` or ``name`` matches one of the patterns, in which ``*`` stands for any characters, ``/`` included.
+
+    The number in a path such as ``Variable (2)`` may be left out, and then means all of the name.
+    """
+    return any(fnmatchcase(text, p) for p in patterns for text in (path, _NUMBER.sub("", path), name) if text)
 
 
 def _for_others(cause: RootCause, call: CallResult) -> RootCause | None:

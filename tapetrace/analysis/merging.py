@@ -84,7 +84,7 @@ def _drawn(reports: Sequence[Report]) -> ReportGraph:
     first_call = first_number = 0
     for rank, report in enumerate(reports, 1):
         drawing = report.drawing
-        names = {n.name: n.name if n.name not in taken else f"{n.name} ({rank})" for n in drawing.nodes}
+        names = {n.name: n.name if n.name not in taken else f"trace {rank}: {n.name}" for n in drawing.nodes}
         taken |= set(names.values())
         for n in drawing.nodes:
             calls = tuple(c + first_call for c in n.calls)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
+from tapetrace.capture.labels import Labels
 from tapetrace.capture.living import living
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.replicas import parts_of
@@ -22,20 +23,23 @@ RefOf = Callable[[Any], Ref | None]
 """Where a tensor or variable stands in the body of a call."""
 
 
-def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before: Before) -> GradientCall:
+def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before: Before, labels: Labels) -> GradientCall:
     """One call with all it asked, of what, and what it got."""
     watched = None
     if call.watched is not None:
         found = [(ref_of(tensor_of(t)), order) for t, order in call.watched if is_tensor(t)]
         watched = tuple((ref, order) for ref, order in found if ref is not None)
     gradients = call.gradients or [None] * len(call.sources)
+    tensors = Labels()
     return GradientCall(
         kind=call.kind,
         body=body,
         order=call.order,
         targets=tuple(ref_of(tensor_of(t)) if is_tensor(t) else None for t in call.targets),
         target_names=tuple(name_of(t) for t in call.targets),
-        sources=tuple(_source(call, ref_of, before, s, g) for s, g in zip(call.sources, gradients, strict=True)),
+        sources=tuple(
+            _source(call, ref_of, before, labels if is_variable(s) else tensors, s, g) for s, g in zip(call.sources, gradients, strict=True)
+        ),
         tape=tape,
         float_targets=tuple(is_tensor(t) and bool(private.is_trainable(tensor_of(t))) for t in call.targets),
         watched=watched,
@@ -50,7 +54,7 @@ def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before
     )
 
 
-def _source(call: CallRecord, ref_of: RefOf, before: Before, value: Any, gradient: Any) -> Source:
+def _source(call: CallRecord, ref_of: RefOf, before: Before, labels: Labels, value: Any, gradient: Any) -> Source:
     returned = _returned(call, gradient)
     if not is_tensor(value):
         return Source(name_of(value), "", "tensor", TensorSpec(type(value).__name__, ()), None, False, True, returned)
@@ -58,11 +62,17 @@ def _source(call: CallRecord, ref_of: RefOf, before: Before, value: Any, gradien
         named = describe_variable(value)
         is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
         return Source(
-            named.name, named.path, "variable", named.spec, ref_of(value), is_float, named.trainable, returned, named.owner,
+            named.name, labels.label(value, named.path), "variable", named.spec, ref_of(value), is_float, named.trainable, returned, named.owner,
             before.made_at(value), before.left_at(value),
         )  # fmt: skip
-    tensor = tensor_of(value)
-    return Source(name_of(value), "", "tensor", spec_of(tensor), ref_of(tensor), bool(private.is_trainable(tensor)), True, returned)
+    tensor, name = tensor_of(value), name_of(value)
+    label = labels.label(tensor, name)
+    return Source(name, "" if label == name else label, "tensor", spec_of(tensor), ref_of(tensor), bool(private.is_trainable(tensor)), True, returned)
+
+
+def label_variables(calls: Sequence[CallRecord], labels: Labels) -> dict[str, Any]:
+    """The variables that the calls ask for by the path that reports show; those that have none yet are given one, in the order asked."""
+    return {labels.label(s, describe_variable(s).path): s for call in calls for s in call.sources if is_variable(s)}
 
 
 def _returned(call: CallRecord, gradient: Any) -> Returned | None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.before import Before
-from tapetrace.capture.description import describe_call, keras_version, name_variables
+from tapetrace.capture.description import describe_call, keras_version, label_variables, name_variables
 from tapetrace.capture.eager_extraction import EAGER, EagerExtraction, HiddenOf
 from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.eager_run import EagerRun
@@ -18,6 +18,7 @@ from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.joining import joined
+from tapetrace.capture.labels import Labels
 from tapetrace.capture.living import living
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord
@@ -42,6 +43,7 @@ def trace_eagerly(run: EagerRun, target: str, notes: tuple[str, ...] = (), enter
             where = f" at {error.location.place}" if error.location else ""
             raise TraceFailed(f"The step could not be run: {error.type}{where}: {error.message.splitlines()[0] if error.message else ''}")
         raise TraceFailed(f"{target} makes no gradient call when it runs eagerly: let it call tape.gradient, or return a scalar float loss.")
+    label_variables(calls, run.recorder.labels)
     in_functions = [c for c in calls if c.graph is not None]
     trace = _trace(run, [c for c in calls if c.graph is None], target, error, entered or {})
     if in_functions:
@@ -58,7 +60,9 @@ def _trace(run: EagerRun, calls: list[CallRecord], target: str, error: TraceErro
     before = Before(current_history(), recorder.locator)
     extraction = Extraction(recorder.snapshots, GateProber(), names)
     body = EagerExtraction(log, extraction, names).body(_hidden_of(log, before, entered))
-    described = tuple(describe_call(c, EAGER, _tape(c.tape), lambda v: log.ref(handle_of(v) if is_variable(v) else v), before) for c in calls)
+    described = tuple(
+        describe_call(c, EAGER, _tape(c.tape), lambda v: log.ref(handle_of(v) if is_variable(v) else v), before, recorder.labels) for c in calls
+    )
     described = tuple(
         replace(
             d, targets=tuple(recorder.target_refs[c.index]),
@@ -73,7 +77,7 @@ def _trace(run: EagerRun, calls: list[CallRecord], target: str, error: TraceErro
         mode="eager",
         bodies={EAGER: body, **extraction.bodies},
         calls=described,
-        variables=tuple(_other(log, before, v) for v in others),
+        variables=tuple(_other(log, before, recorder.labels, v) for v in others),
         not_applied=_not_applied(run, calls),
         error=error,
         locate=_EagerLocations(log, recorder.locator, extraction),
@@ -106,10 +110,10 @@ def _hidden_of(log: EagerLog, before: Before, entered: Mapping[int, Hidden]) -> 
     return hidden
 
 
-def _other(log: EagerLog, before: Before, variable: Any) -> OtherVariable:
+def _other(log: EagerLog, before: Before, labels: Labels, variable: Any) -> OtherVariable:
     named = describe_variable(variable)
     ref = log.ref(handle_of(variable))
-    return OtherVariable(named.name, named.path, () if ref is None else ((EAGER, ref),), before.made_at(variable))
+    return OtherVariable(named.name, labels.label(variable, named.path), () if ref is None else ((EAGER, ref),), before.made_at(variable))
 
 
 def _not_applied(run: EagerRun, calls: list[CallRecord]) -> tuple[tuple[int, int], ...]:

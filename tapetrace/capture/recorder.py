@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tapetrace.capture import private
 from tapetrace.capture.fresh_functions import FreshFunctions
+from tapetrace.capture.labels import Labels
 from tapetrace.capture.locations import Locator, here
 from tapetrace.capture.missing_gradients import MissingGradients
 from tapetrace.capture.patches import Patches
@@ -74,6 +75,7 @@ class Recorder(TapeRecorder):
         self.calls: list[CallRecord] = []
         self.missing = MissingGradients(locator)
         self.functions = FreshFunctions(self._is_ours)
+        self.labels = Labels()
         self._inside = 0
         self._forward: dict[str, None] = {}
 

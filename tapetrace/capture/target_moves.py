@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tapetrace.capture.description import label_variables
 from tapetrace.capture.eager_run import EagerRun
 from tapetrace.capture.recorder import CallRecord
 from tapetrace.capture.reruns import MUCH, Reruns
 from tapetrace.capture.values import is_tensor, tensor_of
-from tapetrace.capture.variables import describe_variable, handle_of, is_variable
+from tapetrace.capture.variables import handle_of, is_variable
 
 TOLERANCE = 1e-6
 """Relative difference up to which two runs count as the same: sums are not always taken in the same order."""
@@ -20,8 +21,7 @@ TOLERANCE = 1e-6
 
 def variables_by_label(run: EagerRun) -> dict[str, Any]:
     """The variables that the calls of a run ask for, by the path that reports show."""
-    asked = (s for call in run.calls() for s in call.sources if is_variable(s))
-    return {describe_variable(v).path or describe_variable(v).name: v for v in asked}
+    return label_variables(run.calls(), run.recorder.labels)
 
 
 def moved_targets(reruns: Reruns, variable: Any) -> Mapping[float, Sequence[bool | None]]:

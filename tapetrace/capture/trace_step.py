@@ -19,6 +19,7 @@ from tapetrace.capture.finished_choice import NOTHING_NAMED, Asked, choose_loss,
 from tapetrace.capture.garbage import without_collections
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
+from tapetrace.capture.labels import Labels
 from tapetrace.capture.locations import Locator, StackOf
 from tapetrace.capture.numbers import StepExperiment
 from tapetrace.capture.recorder import CallRecord, Recorder
@@ -146,7 +147,7 @@ def describe_trace(
         watched = [value for value, _ in call.watched or ()]
         extraction.add_root(draft, *(_tensors(values) for values in (call.targets, call.sources, watched, call.stops)))
     described = tuple(
-        describe_call(call, draft.key, _tape_by_body(recorder, call.tape, draft), partial(extraction.ref, draft), before)
+        describe_call(call, draft.key, _tape_by_body(recorder, call.tape, draft), partial(extraction.ref, draft), before, recorder.labels)
         for call, draft in zip(calls, drafts, strict=True)
     )
     return Trace(
@@ -156,7 +157,7 @@ def describe_trace(
         mode="graph",
         bodies=extraction.bodies,
         calls=described,
-        variables=tuple(_other(extraction, before, drafts, v) for v in others),
+        variables=tuple(_other(extraction, before, recorder.labels, drafts, v) for v in others),
         not_applied=_not_applied(calls, concrete),
         error=error,
         notes=recorder.notes,
@@ -164,10 +165,10 @@ def describe_trace(
     )
 
 
-def _other(extraction: Extraction, before: Before, drafts: list[Draft], variable: Any) -> OtherVariable:
+def _other(extraction: Extraction, before: Before, labels: Labels, drafts: list[Draft], variable: Any) -> OtherVariable:
     named = describe_variable(variable)
     refs = [(draft.key, ref) for draft in drafts if (ref := extraction.ref(draft, variable)) is not None]
-    return OtherVariable(named.name, named.path, tuple(refs), before.made_at(variable))
+    return OtherVariable(named.name, labels.label(variable, named.path), tuple(refs), before.made_at(variable))
 
 
 def _tape_by_body(recorder: Recorder, tape: Tape, draft: Draft) -> Tape:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-_ADDED = re.compile(r"^(?:(?:call|replica) [0-9]+: )+| \([0-9]+\)$")
+_ADDED = re.compile(r"^(?:(?:trace|call|replica) [0-9]+: )+")
 
 
 def name_in_call(name: str) -> str:

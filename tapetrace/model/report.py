@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -80,6 +80,12 @@ class SourceResult:
     def label(self) -> str:
         """The full path where it says more than the name."""
         return self.path or self.name
+
+
+def sources_called(names: Collection[str], sources: Sequence[SourceResult]) -> tuple[SourceResult, ...]:
+    """The sources that a list of names means: those of that label, and where nothing has such a label, those of that name."""
+    bare = set(names) - {s.label for s in sources}
+    return tuple(s for s in sources if s.label in names or s.name in bare)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,8 @@ class BoxWriter:
         self.calls = Calls.new(panel)
         self.causes = {c.number: c for c in report.root_causes}
         asked = report.calls if panel.call is None else report.calls[panel.call : panel.call + 1]
-        self.results: dict[str, SourceResult] = {}
-        for s in (s for c in asked for s in c.sources):
-            self.results.setdefault(s.label, s)
-            self.results.setdefault(s.name, s)
+        sources = [s for c in reversed(asked) for s in reversed(c.sources)]
+        self.results: dict[str, SourceResult] = {s.name: s for s in sources} | {s.label: s for s in sources}
         self.kinds = kinds_of_sources(report)
 
     def within(self, panel: Panel, detail: str) -> BoxWriter:

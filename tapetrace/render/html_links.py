@@ -8,7 +8,7 @@ from itertools import pairwise
 from urllib.parse import quote
 
 from tapetrace.model.graph import Role, Status, name_in_call
-from tapetrace.model.report import Report, SourceResult
+from tapetrace.model.report import Report, SourceResult, sources_called
 from tapetrace.render.outline import Place, outline
 from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Scene
@@ -83,7 +83,8 @@ def _place(
     report: Report, place: Place, anchor: str, blocks: Sequence[tuple[int, SourceLink]], scene: Scene | None, panel: Panel | None
 ) -> PlaceLink:
     again = {name for r in report.root_causes if place.number and (r.number, r.call) == (place.number, place.call) for name in r.reconnects}
-    reconnects = [(i, s) for i, s in blocks if s.source.label in again or s.source.name in again]
+    alive = {id(s) for s in sources_called(again, report.calls[place.call].sources)}
+    reconnects = [(i, s) for i, s in blocks if id(s.source) in alive]
     boxes = _box_of(scene)
     keys = [n.key for n in scene.nodes if place.number in n.numbers] if scene and place.number else []
     keys = keys or list(dict.fromkeys(key for name, _ in place.ops if (key := _find(boxes, name))))

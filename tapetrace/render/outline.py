@@ -10,7 +10,7 @@ from enum import Enum
 
 from tapetrace.model.compiled_loss import is_compiled_loss
 from tapetrace.model.locations import Location
-from tapetrace.model.report import Break, CallResult, Intermittent, Report, RootCause, SourceResult
+from tapetrace.model.report import Break, CallResult, Intermittent, Report, RootCause, SourceResult, sources_called
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.visible import LONGEST
 
@@ -184,8 +184,7 @@ def _weight(cause: Cause, sources: Iterable[SourceResult]) -> Weight:
 def _place_of_root(root: RootCause, sources: tuple[SourceResult, ...]) -> Place:
     behind = tuple(s for s in sources if any(b.root_cause == root.number for b in s.breaks))
     if not behind:
-        names = set(root.blocks)
-        behind = tuple(s for s in sources if (s.label in names or s.name in names) and s.verdict is not Verdict.CONNECTED)
+        behind = tuple(s for s in sources_called(set(root.blocks), sources) if s.verdict is not Verdict.CONNECTED)
     weight = _weight(root.cause, behind)
     # Of a place with nothing to reopen, such as a variable that is never read, nothing is said.
     reconnects = len(root.reconnects) if root.reconnects or root.cause not in _NOTHING_TO_REOPEN else None

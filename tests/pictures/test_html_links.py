@@ -53,3 +53,18 @@ def test_each_gradient_call_has_its_picture_and_no_box_of_another() -> None:
     assert {n.kind for n in first.scene.nodes} == {Kind.SOURCES, Kind.LINE}
     assert {number for n in second.scene.nodes for number in n.numbers} == {1, 2}
     assert not any("critic" in n.heading for n in second.scene.nodes)
+
+
+def test_a_source_with_a_number_in_its_name_leads_through_its_own_box() -> None:
+    d = drawings.Drawing()
+    for name in ("w", "w (2)"):
+        d.source(name)
+        d.op(f"{name}/mul", "Mul", [name])
+    d.op("loss", "AddN", ["w/mul", "w (2)/mul"], role=Role.TARGET)
+    found = drawings.report_of(d)
+    call = replace(found.calls[0], sources=tuple(replace(s, route=(s.label, f"{s.label}/mul", "loss")) for s in found.calls[0].sources))
+    found = replace(found, calls=(call,))
+    (picture,) = draw_calls(found, detail="ops")
+    sources = link(found, {0: picture.scene}).sources
+    box = {n.key: n.heading for n in picture.scene.nodes}
+    assert [box[s.path[0]] for s in sources] == ["w", "w (2)"]

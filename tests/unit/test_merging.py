@@ -51,10 +51,10 @@ def test_findings_are_told_once_and_not_if_another_call_asks() -> None:
 def test_drawings_stand_beside_each_other() -> None:
     first, second = replace(in_series(), build_graph=small_graph), replace(broken(), build_graph=small_graph)
     drawing = merge([first, second], "").drawing
-    assert [n.name for n in drawing.nodes] == ["kernel", "q/Round", "loss", "kernel (2)", "q/Round (2)", "loss (2)"]
+    assert [n.name for n in drawing.nodes] == ["kernel", "q/Round", "loss", "trace 2: kernel", "trace 2: q/Round", "trace 2: loss"]
     assert [n.number for n in drawing.nodes] == [0, 2, 0, 0, 4, 0]
     assert [n.calls for n in drawing.nodes] == [(0,), (0, 1), (0,), (1,), (1, 2), (1,)]
-    assert drawing.edges[-1].tail == "q/Round (2)"
+    assert drawing.edges[-1].tail == "trace 2: q/Round"
 
 
 def test_what_is_said_twice_is_told_once() -> None:
