@@ -170,6 +170,7 @@ def write_report(report: Report, path: Path, *, detail: str = "line", source: bo
     from tapetrace.render.graph_files import graph_suffixes, is_graph_file, write_graph
     from tapetrace.render.picture import picture_formats, write_picture
 
+    report = report if source else _for_others(report)
     suffix = path.suffix.lower()
     if is_graph_file(path):
         return write_graph(report, path, source=source)
@@ -191,6 +192,7 @@ _TEXT_FORMATS = {".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": 
 
 def render_text(report: Report, format: str = "text", *, color: bool = False, width: int | None = None, source: bool = True) -> str:
     """The report as ``text``, ``json``, ``sarif``, ``markdown``, or ``github`` (annotations of GitHub Actions)."""
+    report = report if source else _for_others(report)
     if format == "text":
         from tapetrace.render.text import render_text as as_text
 
@@ -212,6 +214,12 @@ def render_text(report: Report, format: str = "text", *, color: bool = False, wi
 
         return render_github(report, source=source)
     raise UsageError(f"format={format!r} is not one of text, json, sarif, markdown, github.")
+
+
+def _for_others(report: Report) -> Report:
+    from tapetrace.model.encoding import report_without_source
+
+    return report_without_source(report)
 
 
 def notebook_bundle(report: Report, include: Collection[str] | None = None, exclude: Collection[str] | None = None) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tapetrace.model.privacy import without_source
 from tapetrace.model.report import BlindSpot, Break, CallResult, Finding, Intermittent, Numbers, Report, RootCause, SourceResult
 from tapetrace.model.trace import TraceError
 
-__all__ = ["SCHEMA", "report_from_dict", "report_from_json", "report_to_dict", "report_to_json"]
+__all__ = ["SCHEMA", "report_from_dict", "report_from_json", "report_to_dict", "report_to_json", "report_without_source"]
 
 
 def report_to_dict(report: Report) -> dict[str, Any]:
@@ -49,6 +49,11 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "intermittent": [_intermittent(i) for i in report.intermittent],
         "graph": graph_to_dict(report.drawing),
     }
+
+
+def report_without_source(report: Report) -> Report:
+    """The report as it may be handed to others: without lines of code, and with no path that tells where the project lies."""
+    return report_from_dict(without_source(report_to_dict(report)))
 
 
 def report_to_json(report: Report, *, source: bool = True) -> str:

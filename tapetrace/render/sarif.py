@@ -10,7 +10,7 @@ from tapetrace.model.report import CallResult, Report, SourceResult
 from tapetrace.render.outline import Place, Weight, in_words, outline
 from tapetrace.render.repository import repository_root
 from tapetrace.render.sarif_pieces import Pieces, fingerprint, rule
-from tapetrace.render.visible import fold_names, visible, visible_sentence
+from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_FLOWS = 10
@@ -37,7 +37,12 @@ def render_sarif(report: Report, *, source: bool = True) -> str:
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the root of the repository"}}},
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"target": visible(report.target), "mode": visible(report.mode), "tensorflow": visible(report.tensorflow), "ok": report.ok},
+        "properties": {
+            "target": shown_target(report.target),
+            "mode": visible(report.mode),
+            "tensorflow": visible(report.tensorflow),
+            "ok": report.ok,
+        },
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 

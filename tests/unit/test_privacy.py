@@ -11,7 +11,7 @@ import pytest
 import tapetrace
 from tapetrace.model.comparison_encoding import comparison_to_json
 from tapetrace.model.encoding import report_from_json, report_to_json
-from tapetrace.model.privacy import short_path, short_target
+from tapetrace.model.privacy import short_path, short_target, without_source
 from tests.unit import reports
 
 
@@ -43,3 +43,12 @@ def test_json_without_source_has_neither_code_nor_where_the_project_lies(at_home
     changed = tapetrace.compare(reports.connected(), report)
     assert str(at_home) in comparison_to_json(changed)
     assert str(at_home) not in comparison_to_json(changed, source=False)
+
+
+def test_files_elsewhere_are_named_from_the_folder_of_the_target_and_as_short_as_they_differ(at_home: Path) -> None:
+    files = ["/srv/job/step.py", "/srv/job/lib/loss.py", "/opt/a/model.py", "/opt/b/model.py", f"{at_home}/own.py", "<stdin>"]
+    data = {"target": "/srv/job/step.py:f", "calls": [{"file": file, "code": "x"} for file in files], "notes": ["raised at /srv/job/step.py:3"]}
+    hidden = without_source(data)
+    assert [call["file"] for call in hidden["calls"]] == ["step.py", "lib/loss.py", "a/model.py", "b/model.py", "own.py", "<stdin>"]
+    assert (hidden["target"], hidden["notes"], hidden["calls"][0]["code"]) == ("step.py:f", ["raised at step.py:3"], "")
+    assert without_source(hidden) == hidden
