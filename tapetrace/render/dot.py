@@ -211,30 +211,55 @@ def _legend(scene: Scene) -> str:
 
 ROW = 6
 """Boxes side by side, of many that lead to the same boxes or come from the same ones: a row of more cannot be read on a screen."""
+COLUMNS = 4
+"""How many of more than that stand in one row."""
 
 
 def _rows(scene: Scene) -> list[tuple[str, str]]:
-    """Invisible edges that break such rows.
+    """Invisible edges that break rows of boxes, or of chains of boxes, that lead to the same boxes or come from the same ones.
 
-    They close no cycle: what leads to one of the boxes leads to all of them, or what one of them leads to all do.
+    They close no cycle: what leads to one of the chains leads to all of them, or what one of them leads to all do.
     """
-    after: dict[str, set[str]] = {n.key: set() for n in scene.nodes}
-    before: dict[str, set[str]] = {n.key: set() for n in scene.nodes}
+    chains = _chains(scene)
+    first = {key: chain[0] for chain in chains for key in chain}
+    last = {chain[0]: chain[-1] for chain in chains}
+    after: dict[str, set[str]] = {key: set() for key in last}
+    before: dict[str, set[str]] = {key: set() for key in last}
+    for e in scene.edges:
+        tail, head = first[e.tail], first[e.head]
+        if tail != head:
+            after[tail].add(head)
+            before[head].add(tail)
+    groups = {n.key: n.group for n in scene.nodes}
+    alike: dict[tuple[bool, str | None, frozenset[str]], list[str]] = {}
+    for is_after, neighbours in ((True, after), (False, before)):
+        for key in last:
+            if neighbours[key]:
+                alike.setdefault((is_after, groups[key], frozenset(neighbours[key])), []).append(key)
+    found: list[tuple[str, str]] = []
+    placed: set[str] = set()
+    for keys in sorted(alike.values(), key=len, reverse=True):
+        row = [key for key in keys if key not in placed]
+        if len(row) > ROW:
+            found += [(last[upper], lower) for upper, lower in zip(row, row[COLUMNS:], strict=False)]
+            placed |= set(row)
+    return found
+
+
+def _chains(scene: Scene) -> list[list[str]]:
+    """The boxes of the scene, those together that follow each other in one group with nothing else between, before or beside."""
+    groups = {n.key: n.group for n in scene.nodes}
+    after: dict[str, set[str]] = {key: set() for key in groups}
+    before: dict[str, set[str]] = {key: set() for key in groups}
     for e in scene.edges:
         after[e.tail].add(e.head)
         before[e.head].add(e.tail)
-    found: list[tuple[str, str]] = []
-    placed: set[str] = set()
-    for neighbours in (after, before):
-        alike: dict[tuple[str | None, frozenset[str]], list[str]] = {}
-        for n in scene.nodes:
-            if neighbours[n.key] and n.key not in placed:
-                alike.setdefault((n.group, frozenset(neighbours[n.key])), []).append(n.key)
-        for keys in alike.values():
-            if len(keys) > ROW:
-                found += zip(keys, keys[ROW:], strict=False)
-                placed |= set(keys)
-    return found
+    next_of = {a: b for a, heads in after.items() if len(heads) == 1 for b in heads if before[b] == {a} and groups[a] == groups[b] and a != b}
+    chains = [[key] for key in groups if key not in set(next_of.values())]
+    for chain in chains:
+        while chain[-1] in next_of:
+            chain.append(next_of[chain[-1]])
+    return chains
 
 
 def _stacking(scene: Scene) -> list[tuple[str, str]]:

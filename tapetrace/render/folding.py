@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapetrace.model.graph import ReportGraph
+from tapetrace.model.privacy import short_target
 from tapetrace.model.report import Report
 from tapetrace.model.words import Verdict
 from tapetrace.render import captions
@@ -54,7 +55,7 @@ def fold(report: Report, *, detail: str = "line", budget: int = BUDGET, source: 
         edges += writer.edges(partition)
     nodes += causes_without_node(report, nodes, source)
     notes = _notes(report, [folded[i] for i in range(len(panels))], graph, together, len(calls), detail)
-    return Scene(report.target, _subtitle(report), tuple(nodes), tuple(edges), tuple(groups), notes)
+    return Scene(short_target(report.target), _subtitle(report), tuple(nodes), tuple(edges), tuple(groups), notes)
 
 
 def _notes(
@@ -76,7 +77,7 @@ def _notes(
 def _subtitle(report: Report) -> str:
     asked = [s for c in report.calls for s in c.sources]
     kinds = {s.kind for s in asked}
-    noun = kinds.pop() if len(kinds) == 1 else "source"
+    noun = kinds.pop() if len(kinds) == 1 and len({s.label for s in asked}) == len(asked) else "source"
     broken = len(report.broken)
     answer = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
     if not broken:
@@ -85,7 +86,15 @@ def _subtitle(report: Report) -> str:
         if number := sum(s.verdict is verdict for s in asked):
             answer += f", {number:,} {words}"
     versions = [f"{name} {version}" for name, version in (("TensorFlow", report.tensorflow), ("Keras", report.keras)) if version]
-    return " · ".join([answer, captions.count(len(report.calls), "gradient call"), *versions])
+    versions += [f"{captions.clip(report.mode, 20)} run"] if report.mode not in ("", "graph") else []
+    return " · ".join([answer, captions.count(len(report.calls), "gradient call"), *_raised(report), *versions])
+
+
+def _raised(report: Report) -> list[str]:
+    """What raised, a gradient call or the step, with the name of the error."""
+    several = len(report.calls) > 1
+    said = [f"{f'gradient call {i + 1}' if several else 'the gradient call'} raises {c.error.type}" for i, c in enumerate(report.calls) if c.error]
+    return [captions.clip(words, 80) for words in (*said, *([f"the step raises {report.error.type}"] if report.error else []))]
 
 
 def _call_group(report: Report, panel: Panel, index: int) -> SceneGroup:

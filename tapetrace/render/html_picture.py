@@ -82,6 +82,7 @@ def figure(picture: Picture) -> Markup:
     return element(
         "figure",
         element("figcaption", element("h3", picture.title), element("ul", *samples, class_="legend", aria_label="Legend"), *notes),
-        element("div", picture.svg, class_="view"),
+        element("p", "A picture that is wider than its frame scrolls inside it.", class_="note no-js"),
+        element("div", picture.svg, class_="view", tabindex="0", role="group", aria_label=picture.title),
         class_="picture", data_call=str(picture.call), data_plain=bool(picture.notice),
     )  # fmt: skip

@@ -59,9 +59,10 @@ def filters(report: Report, links: Links) -> Markup:
 
 
 def source_list(report: Report, links: Links) -> Markup:
-    """Every source with its verdict and the numbers of its root causes, in the order asked."""
-    rows = [_row(i, s, links) for i, s in enumerate(links.sources)]
-    head = element("tr", *(element("th", word, scope="col") for word in ("Verdict", "Source", "Stopped at")))
+    """Every source with its verdict, its gradient call where there are several, and the numbers of its root causes, in the order asked."""
+    columns = ["Verdict", "Source", *(["Call"] if len(report.calls) > 1 else []), *(["Stopped at"] if links.places else [])]
+    rows = [_row(report, i, s, links) for i, s in enumerate(links.sources)]
+    head = element("tr", *(element("th", word, scope="col") for word in columns))
     return element(
         "section", element("h2", "Sources"),
         element("table", element("thead", head), element("tbody", *rows), class_="sources") if rows else element("p", "no source was asked for"),
@@ -69,7 +70,7 @@ def source_list(report: Report, links: Links) -> Markup:
     )  # fmt: skip
 
 
-def _row(position: int, link: SourceLink, links: Links) -> Markup:
+def _row(report: Report, position: int, link: SourceLink, links: Links) -> Markup:
     s = link.source
     places = [links.places[i] for i in link.places]
     marks: list[str] = []
@@ -79,7 +80,8 @@ def _row(position: int, link: SourceLink, links: Links) -> Markup:
         "tr",
         element("td", _tag(verdict_word(s))),
         element("th", element("a", s.label, href=f"#{link.anchor}", class_="choose"), " ", element("span", _spec(s), class_="faint"), scope="row"),
-        element("td", *marks),
+        *([element("td", _call_name(report, link.call), class_="in-call faint")] if len(report.calls) > 1 else []),
+        *([element("td", *marks)] if links.places else []),
         data_source=str(position), data_verdict=verdict_word(s), data_layer=link.layer, data_call=str(link.call),
     )  # fmt: skip
 
@@ -110,7 +112,7 @@ def page_data(report: Report, links: Links, pictures: tuple[Picture, ...], *, so
         "boxes": [
             {
                 "call": p.call, "key": n.key, "heading": visible(n.heading or n.code or n.place), "code": visible(n.code), "place": visible(n.place),
-                "status": n.status.value, "target": n.is_target, "footnote": [visible(line) for line in n.footnote.split("\n") if line],
+                "status": n.status.value, "target": n.is_target, "ops": n.ops, "footnote": [visible(line) for line in n.footnote.split("\n") if line],
                 "sources": [i for i, s in enumerate(links.sources) if s.call == p.call and s.path and s.path[0] == n.key] if n.sources else [],
             }
             for p in pictures for n in p.scene.nodes

@@ -113,7 +113,9 @@ def _place(position: int, link: PlaceLink, links: Links, source: bool) -> Markup
     rows.append((f"{does} {len(place.blocks)}", _blocked(link, links)))
     rows += [("", again)] if again else []
     rows += [("mend", prose(place.remedy))] if place.remedy else []
-    facts = [part for label, text in rows for part in (element("dt", label), element("dd", text))]
+    facts = [
+        part for label, text in rows for part in (element("dt", label), element("dd", text, class_="blocked" if label.startswith(does) else None))
+    ]
     return element(
         "article", element("h3", title), *_at(place.location, source), element("dl", *facts),
         class_=f"place {place.weight.value}", id=f"place-{position}", data_place=str(position),

@@ -35,9 +35,15 @@ class Panel:
             del found[name]
         nodes = tuple(found.values())
         position = {name: i for i, name in enumerate(found)}
-        kept = [(position[e.tail], position[e.head], e.status) for e in edges if e.tail in position and e.head in position]
+        kept = [(position[e.tail], position[e.head], _status(e, found[e.tail])) for e in edges if e.tail in position and e.head in position]
         forward = tuple((a, b, s) for a, b, s in kept if a < b)
         return cls(call, nodes, forward, tuple(layers_of(nodes, forward)))
+
+
+def _status(edge: GraphEdge, tail: GraphNode) -> Status:
+    """What gradient does on the way: none comes to a source that is dead, which it is where the gradient call raises."""
+    is_dead = tail.role is Role.SOURCE and tail.status is Status.DEAD and edge.status is Status.LIVE
+    return Status.DEAD if is_dead else edge.status
 
 
 def _with_breaks(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge], causes: Sequence[RootCause]) -> dict[str, GraphNode]:

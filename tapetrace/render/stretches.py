@@ -5,7 +5,7 @@ Each fold keeps breaks, and never puts two statuses into one unit. They are trie
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 
 from tapetrace.model.graph import Status
 from tapetrace.render.panels import Panel
@@ -19,6 +19,8 @@ LONG_RUN = 4
 """The shortest run of boxes without a branch that is worth a fold."""
 MOST_BREAKS = 12
 """Breaks side by side that are drawn one by one; the first in the ranking are."""
+WIDEST = 16
+"""Breaks side by side, whatever they stand between, above which those behind the first `MOST_BREAKS` become one: a row of more is too wide."""
 SMALLEST_BUDGET = len(Status)
 """What the coarsest fold of one panel needs: a unit for each status."""
 
@@ -132,31 +134,70 @@ def absorb_sources(partition: Partition, only_folded: bool = False) -> Partition
     return partition.merged(keys)
 
 
-def within_reach(partition: Partition, hops: int) -> set[int]:
-    """Units at most ``hops`` edges away from a break, and at most one from a target."""
+def within_reach(partition: Partition, hops: int, but: Container[tuple[int, ...]] = ()) -> set[int]:
+    """Units at most ``hops`` edges away from a break, those with the members ``but`` aside, and at most one from a target; with what these alone
+    read."""
     before, after = partition.neighbours
-    found: set[int] = {i for i, u in enumerate(partition.units) if u.is_break}
+    found: set[int] = {i for i, u in enumerate(partition.units) if u.is_break and u.members not in but}
     edge = found
     for _ in range(hops):
         edge = {n for i in edge for n in before[i] | after[i]} - found
         found = found | edge
     targets = {i for i, u in enumerate(partition.units) if u.is_target}
-    return found | targets | ({a for i in targets for a in before[i]} if hops else set())
+    near = found | targets | ({a for i in targets for a in before[i]} if hops else set())
+    units = partition.units
+    reads = (i for i in range(len(units)) if before[i] and after[i] and all(units[a].is_source for a in before[i]))
+    return near | {i for i in reads if hops and after[i] <= near}
 
 
 def fold_breaks(panel: Panel, partition: Partition) -> Partition:
-    """Of many breaks between the same units, those behind the first `MOST_BREAKS` in the ranking of root causes become one."""
+    """Of many breaks between the same units, or of very many side by side, those behind the first `MOST_BREAKS` in the ranking become one."""
     before, after = partition.neighbours
     beside: dict[Hashable, list[int]] = {}
     for i, u in enumerate(partition.units):
         if u.is_break:
             beside.setdefault((frozenset(before[i]), frozenset(after[i])), []).append(i)
+    alike, _ = _put_together(panel, partition, beside.values(), MOST_BREAKS)
+    rows: dict[int, list[int]] = {}
+    for i, depth in enumerate(_breaks_above(alike)):
+        if alike.units[i].is_break:
+            rows.setdefault(depth, []).append(i)
+    narrow, together = _put_together(panel, alike, rows.values(), WIDEST)
+    return _fold_beside(narrow, together) if together else alike
+
+
+def _put_together(panel: Panel, partition: Partition, rows: Iterable[Sequence[int]], most: int) -> tuple[Partition, set[tuple[int, ...]]]:
+    """The partition with the breaks behind the first `MOST_BREAKS` of each row put together if it holds more than ``most``; and their members."""
     keys: list[Hashable] = [("unit", i) for i in range(len(partition.units))]
-    for n, found in enumerate(beside.values()):
-        ranked = sorted(found, key=lambda i: min(panel.nodes[m].number for m in partition.units[i].members))
-        for i in ranked[MOST_BREAKS:]:
+    behind: set[int] = set()
+    for n, row in enumerate(rows):
+        ranked = sorted(row, key=lambda i: min(panel.nodes[m].number for m in partition.units[i].members))
+        for i in ranked[MOST_BREAKS:] if len(row) > max(most, MOST_BREAKS + 1) else ():
             keys[i] = ("breaks", n)
-    return partition.merged(keys)
+            behind |= set(partition.units[i].members)
+    merged = partition.merged(keys)
+    return merged, {u.members for u in merged.units if behind.issuperset(u.members)}
+
+
+def _breaks_above(partition: Partition) -> list[int]:
+    """How many breaks come before each unit on the way that has most of them."""
+    before, _ = partition.neighbours
+    above: list[int] = []
+    for i in range(len(partition.units)):
+        above.append(max((above[a] + partition.units[a].is_break for a in before[i] if a < i), default=0))
+    return above
+
+
+def _fold_beside(partition: Partition, together: set[tuple[int, ...]]) -> Partition:
+    """What stands around breaks that were put ``together``, and no other break, becomes one unit for each status on either side."""
+    folded = fold_regions(partition, within_reach(partition, 1, together))
+    _, after = folded.neighbours
+    keys: list[Hashable] = []
+    for i, u in enumerate(folded.units):
+        only = next(iter(after[i])) if len(after[i]) == 1 else -1
+        plain = not (u.is_break or u.is_target) and only >= 0 and folded.units[only].members in together
+        keys.append(("into", only, u.is_source, u.status) if plain else i)
+    return absorb_sources(folded.merged(keys))
 
 
 def _lines(panel: Panel, partition: Partition) -> list[Hashable]:

@@ -167,6 +167,13 @@ def test_the_path_of_a_source_and_its_break_are_lit_inside_open_boxes(browser: B
     assert is_quiet(browser)
 
 
+@pytest.mark.parametrize("address", [f"open=0.{BREAK}&source=vae/mu/kernel", f"source=vae/mu/kernel&open=0.{BREAK}"])
+def test_an_address_means_the_same_in_any_order(browser: Browser, page: Write, address: str) -> None:
+    browser.open(page("vae", vae()), f"#{address}")
+    browser.wait_for(f"[data-group='{BREAK}']")
+    assert browser.texts("#chosen h3") == ["vae/mu/kernel"]
+
+
 def test_what_comes_alive_is_shown_inside_open_boxes(browser: Browser, page: Write) -> None:
     browser.open(page("vae", vae()), f"#cause=1&open=0.{BREAK}")
     browser.wait_for(handle(BREAK))

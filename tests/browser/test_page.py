@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from tapetrace.model.report import Report
+from tapetrace.model.graph import Role, Status
+from tapetrace.model.locations import Location
+from tapetrace.model.report import Report, RootCause
+from tapetrace.model.words import Cause
 from tests.unit import drawings, reports
 
 from .conftest import Browser
@@ -52,6 +56,14 @@ def test_a_source_lights_its_path_and_its_break(browser: Browser, page: Write) -
     assert browser.find("tr[data-source='4']").get_attribute("aria-current") == "true"
 
 
+@pytest.mark.parametrize(("name", "start"), [("vae", "vae/mu/bias → ✂ "), ("resnet", "resnet/block1/conv1/kernel → ")])
+def test_a_path_begins_with_the_source_and_not_with_its_neighbours(browser: Browser, page: Write, name: str, start: str) -> None:
+    browser.open(page(name, PAGES[name]()), f"#source={start.partition(' ')[0]}")
+    path = next(p.text for p in browser.all("#chosen p") if p.text.startswith("path: "))
+    assert path.startswith(f"path: {start}")
+    assert path.count(start.partition(" ")[0]) == 1
+
+
 def test_a_break_lists_what_it_blocks_and_shows_what_comes_alive(browser: Browser, page: Write) -> None:
     browser.open(page("gan", PAGES["gan"]()))
     browser.click(".node.break[data-numbers='1']")
@@ -79,6 +91,8 @@ def test_a_link_opens_the_state_and_back_leaves_it(browser: Browser, page: Write
     assert browser.texts("#tabs [aria-pressed='true']") == ["Call 2"]
     browser.driver.back()
     browser.settle()
+    assert browser.texts("#chosen h3") == ["critic/hidden/kernel"]
+    browser.open(path, "#call=1&source=critic/hidden/kernel")
     assert browser.texts("#chosen h3") == ["critic/hidden/kernel"]
     browser.open(path, "#source=nobody")
     assert not browser.find("#chosen").is_displayed()
@@ -111,6 +125,53 @@ def test_filters(browser: Browser, page: Write, typed: str, verdicts: str, layer
     assert browser.find("#shown").text == f"{sources} of 11 sources and {causes} of 2 causes shown"
     assert len(browser.texts("tr[data-source]")) == sources
     assert len(browser.texts("[data-place]")) == causes
+    assert ("No source fits this search and these filters." in browser.find("#sources").text) is (sources == 0)
+    assert browser.find(".sources").is_displayed() is (sources > 0)
+
+
+def test_a_search_finds_a_cause_and_what_it_blocks_by_its_op_and_not_by_the_lines_around(browser: Browser, page: Write, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("a = sideways(x)\nb = tf.stop_gradient(a)\n", encoding="utf-8")
+    at = Location.new(str(program), 2, "train_step", "b = tf.stop_gradient(a)")
+    browser.open(page("searched", reports.one_cause(Cause.STOP_GRADIENT, at, "enc/kernel", op="inner/halt", type_="StopGradient")))
+    for typed, sources, causes in (("sideways", 0, 0), ("(StopGradient)", 1, 1), ("enc/kernel", 1, 1)):
+        browser.find("#search").clear()
+        browser.keys("#search", typed)
+        assert browser.find("#shown").text == f"{sources} of 3 sources and {causes} of 1 causes shown", typed
+
+
+def test_a_page_without_a_break_speaks_of_none(browser: Browser, page: Write) -> None:
+    browser.open(page("report_connected", PAGES["report_connected"]()))
+    assert re.fullmatch(r"(\d+) of \1 sources shown", browser.find("#shown").text)
+    assert browser.texts(".sources thead th") == ["Verdict", "Source"]
+
+
+def wide() -> Report:
+    """Root causes side by side, the first of them last in the drawing, too many to be read at once."""
+    d = drawings.Drawing()
+    causes = []
+    for number in range(12, 0, -1):
+        at = Location.new("train.py", number, "train_step", f"h{number} = tf.round(weight * x) * scale_of_the_output_{number}")
+        d.source(f"l{number}/w", Status.DEAD)
+        d.op(f"round{number}", "Round", [f"l{number}/w"], Status.BREAK, at, cause=Cause.GRADIENT_IS_NONE, number=number)
+        d.op(f"sum{number}", "Sum", [f"round{number}"], Status.LIVE, Location.new("train.py", 20 + number, "train_step", f"loss += h{number}"))
+        causes.append(RootCause(number, Cause.GRADIENT_IS_NONE, at, ((f"round{number}", "Round"),), (f"l{number}/w",), (f"l{number}/w",)))
+    d.op("loss", "AddN", [f"sum{number}" for number in range(1, 13)], Status.LIVE, None, role=Role.TARGET)
+    return routed(drawings.report_of(d, causes=causes[::-1]))
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (500, 800)])
+def test_the_first_root_cause_and_its_way_on_are_what_is_seen_first(browser: Browser, page: Write, size: tuple[int, int]) -> None:
+    browser.driver.set_window_size(*size)
+    browser.open(page("wide", wide()))
+    seen = """const f = document.querySelector('.view').getBoundingClientRect();
+    return [...document.querySelectorAll('.node')].filter((n) => {
+      const r = n.getBoundingClientRect();
+      return r.left >= f.left && r.right <= f.right && r.top >= f.top && r.bottom <= f.bottom;
+    }).map((n) => n.getAttribute('aria-label'))"""
+    labels = browser.driver.execute_script(seen)
+    assert {"break 1", "live"} <= {label.partition(":")[0] for label in labels}
+    assert any("loss += h1" in label for label in labels)
 
 
 def test_mouse_pans_and_zooms_about_the_pointer(browser: Browser, page: Write) -> None:
@@ -202,6 +263,15 @@ def test_without_javascript_all_is_there_to_read(browser: Browser, page: Write) 
     assert all(svg.is_displayed() for svg in browser.all("svg"))
     assert len(browser.all("svg")) == 2
     assert not any(e.is_displayed() for e in browser.all(".only-js"))
+    assert all(e.is_displayed() for e in browser.all(".no-js"))
+    assert browser.texts(".sources thead th") == ["Verdict", "Source", "Call", "Stopped at"]
+    assert browser.texts("tr[data-source] .in-call") == ["1: gan.py:51"] * 4 + ["2: gan.py:52"] * 7
+    frame = browser.find(".view")
+    for _ in range(60):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        if browser.driver.switch_to.active_element == frame:
+            return
+    pytest.fail("the Tab key does not reach the frame of the picture")
 
 
 def test_print_has_every_picture_and_no_controls(browser: Browser, page: Write) -> None:
@@ -212,6 +282,15 @@ def test_print_has_every_picture_and_no_controls(browser: Browser, page: Write) 
     assert [svg.is_displayed() for svg in browser.all("svg")] == [True, True]
     assert not any(e.is_displayed() for e in browser.all("#filters, #chosen, .controls, #tabs, .knob"))
     assert browser.style("body", "color") == "rgba(0, 0, 0, 1)"
+
+
+def test_a_line_without_a_space_is_printed_whole(browser: Browser, page: Write) -> None:
+    at = Location.new("nowhere.py", 3, "train_step", f"x = '{'a' * 300}'")
+    browser.open(page("unbroken", reports.one_cause(Cause.STOP_GRADIENT, at, "", "enc/kernel")))
+    browser.media(media="print")
+    browser.driver.execute_script("document.documentElement.style.width = '180mm'")
+    widths = browser.driver.execute_script("const p = document.querySelector('.place pre'); return [p.scrollWidth, p.clientWidth]")
+    assert widths[0] <= widths[1]
 
 
 @pytest.mark.parametrize("name", ["gan", "hostile", "report_in_series"])

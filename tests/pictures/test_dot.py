@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tapetrace.model.graph import Status
 from tapetrace.render.captions import clip, columns
-from tapetrace.render.dot import LOOKS, ROW, escape, scene_to_dot
+from tapetrace.render.dot import COLUMNS, LOOKS, ROW, escape, scene_to_dot
 from tapetrace.render.engines import lay_out
 from tapetrace.render.folding import fold
 from tapetrace.render.scene import Kind, Scene, SceneEdge, SceneNode
@@ -58,13 +58,22 @@ def test_legend_explains_what_occurs_and_no_more() -> None:
     assert {s for s in Status if LOOKS[s].means in re.sub(r"tooltip=.*", "", text)} == {Status.LIVE, Status.DEAD, Status.BREAK}
 
 
-@pytest.mark.parametrize(("boxes", "ways"), [(ROW, set()), (ROW + 2, {("b0", "b6"), ("b1", "b7")})])
+@pytest.mark.parametrize(("boxes", "ways"), [(ROW, set()), (ROW + 1, {(f"b{i}", f"b{i + COLUMNS}") for i in range(ROW + 1 - COLUMNS)})])
 @pytest.mark.parametrize("turned", [False, True])
 def test_many_boxes_side_by_side_are_broken_into_rows(boxes: int, ways: set[tuple[str, str]], turned: bool) -> None:
     nodes = [SceneNode(key, Kind.LINE, Status.LIVE, key) for key in ("a", *(f"b{i}" for i in range(boxes)))]
     edges = [SceneEdge(*(("a", f"b{i}") if turned else (f"b{i}", "a")), Status.LIVE) for i in range(boxes)]
     text = scene_to_dot(Scene("t", "s", tuple(nodes), tuple(edges)))
     assert set(re.findall(r"(\w+) -> (\w+) +\[style=\"?invis", text)) == ways
+
+
+def test_chains_side_by_side_are_broken_into_rows_from_the_end_of_one_to_the_start_of_the_next() -> None:
+    nodes = [SceneNode(key, Kind.LINE, Status.LIVE, key) for i in range(ROW + 1) for key in (f"b{i}", f"c{i}")]
+    ends = [SceneNode(key, Kind.LINE, Status.LIVE, key) for key in ("a", "z")]
+    ways = [("a", "b{}"), ("b{}", "c{}"), ("c{}", "z")]
+    edges = [SceneEdge(tail.format(i), head.format(i), Status.LIVE) for i in range(ROW + 1) for tail, head in ways]
+    text = scene_to_dot(Scene("t", "s", (*ends, *nodes), tuple(edges)))
+    assert set(re.findall(r"(\w+) -> (\w+) +\[style=\"?invis", text)) == {("c0", "b4"), ("c1", "b5"), ("c2", "b6")}
 
 
 def test_a_gradient_call_with_a_break_stands_above_one_without() -> None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Break, Report, RootCause
+from tapetrace.model.trace import TraceError
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.folding import BUDGET, fold
 from tapetrace.render.panels import Panel
 from tapetrace.render.scene import Kind, Scene
-from tapetrace.render.stretches import COMFORTABLE, COMFORTABLE_OPS, MOST_BREAKS, SMALLEST_BUDGET
+from tapetrace.render.stretches import COMFORTABLE, COMFORTABLE_OPS, MOST_BREAKS, SMALLEST_BUDGET, WIDEST
 from tapetrace.render.units import Details, split_into_units
 from tests.unit import drawings
 from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
@@ -209,6 +210,24 @@ def test_of_many_breaks_side_by_side_the_first_in_the_ranking_stand_alone(breaks
     assert bool(scene.notes) is (len(expected) < breaks)
 
 
+@pytest.mark.parametrize(("breaks", "expected"), [(WIDEST, WIDEST), (40, MOST_BREAKS + 1)])
+@pytest.mark.parametrize("detail", ["line", "ops"])
+def test_very_many_breaks_each_behind_a_line_of_its_own_are_put_together(breaks: int, expected: int, detail: str) -> None:
+    d = Drawing()
+    for i in range(1, breaks + 1):
+        d.source(f"layer{i}/v", DEAD)
+        d.op(f"mul{i}", "Mul", [f"layer{i}/v"], DEAD, line(i))
+        d.op(f"round{i}", "Round", [f"mul{i}"], BREAK, line(i), cause=Cause.GRADIENT_IS_NONE, number=i)
+        d.op(f"sum{i}", "AddV2", [f"round{i}", *([f"sum{i - 1}"] if i > 1 else [])], LIVE, line(100 + i))
+    d.op("loss", "Op", [f"sum{breaks}"], LIVE, line(300), role=Role.TARGET)
+    scene = fold(report_of(d), detail=detail)
+    found = sorted(n.numbers for n in scene.nodes if n.kind is Kind.BREAK)
+    assert len(found) == expected
+    assert [n for numbers in found for n in numbers] == list(range(1, breaks + 1))
+    assert sum(n.ops for n in scene.nodes) == 3 * breaks + 1
+    assert len(scene.nodes) < 3 * expected + 12
+
+
 def test_breaks_between_different_boxes_stay_apart() -> None:
     d = Drawing()
     for i in range(14):
@@ -224,6 +243,20 @@ def test_edges_say_what_gradient_does() -> None:
         ("table/embeddings", "row = tf.gather(table, index)", "live"),
         ("odd = tf.py_function(weird, [x], tf.float32)", "loss = tf.reduce_sum(row + odd)", "opaque"),
     }
+
+
+def test_the_title_says_that_the_step_ran_and_what_raised() -> None:
+    d = Drawing()
+    d.source("w", DEAD)
+    d.op("loss", "Op", ["w"], LIVE, line(1), role=Role.TARGET)
+    d.edges = [replace(e, status=LIVE) for e in d.edges]
+    made = report_of(d)
+    failed = replace(made.calls[0], error=TraceError("LookupError", "no entry"))
+    scene = fold(replace(made, mode="eager", calls=(failed,), error=TraceError("ValueError", "no gradients")))
+    assert "1 gradient call · the gradient call raises LookupError · the step raises ValueError · TensorFlow 2.21.0" in scene.subtitle
+    assert scene.subtitle.endswith("· eager run")
+    assert [e.status for e in scene.edges] == [DEAD], "nothing comes to a source whose gradient call raises"
+    assert "eager" not in fold(made).subtitle
 
 
 def test_gates_shut_behind_the_first_break_are_merely_dead() -> None:
@@ -270,6 +303,27 @@ def test_ops_that_are_too_many_fold_until_they_can_be_taken_in() -> None:
     assert len(scene.nodes) <= COMFORTABLE
     near = {n.heading for n in scene.nodes if n.kind is Kind.OP}
     assert {"add float32[?,8]", "Conv2D float32[?,8]"} <= near, "ops beside the break stay as they are"
+
+
+@pytest.mark.parametrize("detail", ["ops", "line"])
+def test_a_stretch_leaves_what_is_read_for_another_box_to_that_box(detail: str) -> None:
+    d = Drawing()
+    x = d.source("x", DEAD)
+    for i in range(30):
+        status = DEAD if i < 15 else LIVE
+        for part, op in (("kernel", "MatMul"), ("bias", "BiasAdd")):
+            d.source(f"fc{i}/{part}", status)
+            read = d.op(f"fc{i}/Read_{part}", "ReadVariableOp", [f"fc{i}/{part}"], status, line(5))
+            x = d.op(f"fc{i}/{op}", op, [x, read], status, line(5))
+        if i == 14:
+            x = d.op("round", "Round", [x], BREAK, line(6), cause=Cause.GRADIENT_IS_NONE, number=1)
+    d.op("loss", "Sum", [x], LIVE, line(7), role=Role.TARGET)
+    report = report_of(d)
+    scene = fold(report, detail=detail)
+    assert len(scene.nodes) <= COMFORTABLE
+    box = {name: n for n in scene.nodes for name in n.members}
+    swallowed = [e.tail for e in report.drawing.edges if "Read" in e.tail and box[e.tail] is not box[e.head] and len(box[e.tail].members) > 2]
+    assert swallowed == []
 
 
 def test_a_functional_model_called_in_one_line_is_two_boxes_around_the_break() -> None:
@@ -371,3 +425,11 @@ def test_no_box_mixes_statuses(graph: ReportGraph, detail: str, budget: int) -> 
         return sum(n.ops + n.sources for n in scene.nodes if n.status is status)
 
     assert {s: shown(s) for s in Status} == {s: kept[s] for s in Status}
+
+
+def test_a_variable_that_two_calls_ask_for_is_counted_as_two_sources() -> None:
+    d = drawings.Drawing()
+    for call in (0, 1):
+        d.source("w", calls=(call,))
+    title = fold(drawings.report_of(d, locations=[None, None])).subtitle
+    assert title.startswith("a gradient reaches each of 2 sources · 2 gradient calls")

@@ -18,13 +18,17 @@ function open(view) {
 }
 
 const byAnchor = new Map();
-data.sources.forEach((s, i) => byAnchor.set(s.anchor, { source: i }));
-data.places.forEach((p, i) => byAnchor.set(p.anchor, { place: i }));
+data.sources.forEach((s, i) => byAnchor.set(inOrder(s.anchor), { source: i }));
+data.places.forEach((p, i) => byAnchor.set(inOrder(p.anchor), { place: i }));
 
-// The address holds the choice, and behind it what is open: `source=enc/kernel&open=0.p0_3,0.p0_3.1`, a minus before a frame that is closed.
-const OPEN = /(?:^|&)open=([-\w.,]*)$/;
+// The address holds the choice and what is open, in any order: `source=enc/kernel&open=0.p0_3,0.p0_3.1`, a minus before a frame that is closed.
+const OPEN = /^open=([-\w.,]*)$/;
 
-function choiceIn(hash) { return hash.slice(1).replace(OPEN, ""); }
+function choiceIn(hash) { return hash.slice(1).split("&").filter((part) => !OPEN.test(part)).join("&"); }
+
+function openIn(hash) { return hash.slice(1).split("&").map((part) => OPEN.exec(part)).filter(Boolean).flatMap((found) => found[1].split(",")); }
+
+function inOrder(anchor) { return anchor.split("&").sort().join("&"); }
 
 function address(anchor) {
   const open = views.flatMap((view) => (view.levels ? view.levels.names() : []).map((name) => name.replace(/^(-?)/, `$1${view.call}.`))).join(",");
@@ -72,7 +76,7 @@ function anchorOfBox(call, key) {
 function choiceOf(anchor) {
   const box = /^box=(\d+)\.([\w.]+)$/.exec(anchor);
   if (box) return boxOf(viewOf(Number(box[1])), box[2]) && { box: box[2], call: Number(box[1]) };
-  return byAnchor.get(anchor);
+  return byAnchor.get(inOrder(anchor));
 }
 
 function callChosen() {
@@ -84,7 +88,8 @@ function callChosen() {
 
 // Lights up what is chosen; `still` leaves the picture where it is.
 function light(still = false) {
-  const choice = choiceOf(choiceIn(location.hash));
+  const choice = choiceOf(choiceIn(location.hash)), behind = viewOf(callChosen());
+  if (behind && behind.figure.classList.contains("off")) open(behind);
   for (const marked of document.querySelectorAll("[aria-current], tr.behind, tr.revived")) {
     marked.removeAttribute("aria-current");
     marked.classList.remove("behind", "revived");
@@ -123,7 +128,6 @@ function rowOf(i) { return document.querySelector(`tr[data-source="${i}"]`); }
 function paint(call, lit, stops, revived, flows, weight, still) {
   const view = viewOf(call);
   if (!view) return;
-  if (view.figure.classList.contains("off")) open(view);
   const pick = (keys) => keys.map((k) => view.nodes.get(k)).filter(Boolean);
   if (!pick([...lit, ...stops, ...revived]).length) return;
   view.svg.classList.add("choosing");
@@ -150,8 +154,13 @@ function showSource(i, still) {
   if (places.length) chosen.append(make("ol", { "aria-label": "Breaks, from the source to the target" }, ...places.map((p) => make("li", {}, placeLink(p), ` ${p.where} `, p.code ? make("code", {}, p.code) : null))));
   const boxes = path.map((key) => boxOf(view, key)).filter(Boolean);
   if (boxes.length) {
-    const way = make("p", { class: "faint" }, "path: ");
-    boxes.forEach((b, at) => way.append(at ? " → " : "", make("a", { href: `#${anchorOfBox(s.call, b.key)}` }, `${b.status === "break" ? "✂ " : ""}${b.heading || b.code}`)));
+    // Of the others in its box nothing is said.
+    const alone = boxes[0].sources.includes(i) && !boxes[0].ops && boxes[0].status !== "break";
+    const way = make("p", { class: "faint" }, "path: ", alone ? null : `${s.name} → `);
+    boxes.forEach((b, at) => {
+      const text = alone && !at ? s.name : `${b.status === "break" ? "✂ " : ""}${b.heading || b.code}`;
+      way.append(at ? " → " : "", make("a", { href: `#${anchorOfBox(s.call, b.key)}` }, text));
+    });
     chosen.append(way);
   }
 }

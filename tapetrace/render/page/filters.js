@@ -3,6 +3,14 @@
 const form = $("filters"), search = $("search"), layer = $("layer"), call = $("call"), shown = $("shown");
 const rows = [...document.querySelectorAll("tr[data-source]")];
 const cards = [...document.querySelectorAll("[data-place]")];
+// What a cause says for itself, names of ops and the way there with it, without the lines around its own and the names of what it blocks.
+const causeTexts = data.places.map((p, i) => {
+  const card = document.querySelector(`[data-place="${i}"]`), said = card ? card.cloneNode(true) : make("p", {});
+  for (const part of said.querySelectorAll("pre, .blocked")) part.remove();
+  return `${p.cause} ${p.where} ${p.code} ${p.remedy} ${said.textContent}`;
+});
+const nothing = make("p", { class: "note", hidden: true }, "No source fits this search and these filters.");
+$("sources").append(nothing);
 
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -15,20 +23,22 @@ function filter() {
     const i = Number(row.dataset.source), s = data.sources[i];
     const fits = verdicts.has(s.verdict) && inLayer(row.dataset.layer) && (!call || !call.value || row.dataset.call === call.value);
     if (fits) passing.add(i);
-    const causes = s.places.map((p) => `${data.places[p].cause} ${data.places[p].where} ${data.places[p].code}`).join(" ");
-    row.hidden = !(fits && says(`${s.name} ${s.verdict} ${s.facts.join(" ")} ${causes}`));
+    row.hidden = !(fits && says(`${s.name} ${s.verdict} ${s.facts.join(" ")} ${s.places.map((p) => causeTexts[p]).join(" ")}`));
     count += !row.hidden;
   }
   let causesShown = 0;
   for (const card of cards) {
-    const p = data.places[Number(card.dataset.place)];
+    const i = Number(card.dataset.place), p = data.places[i];
     const blocked = p.blocks.map((i) => data.sources[i].name).join(" ");
     const fits = !p.blocks.length ? !layer.value && (!call || !call.value || String(p.call) === call.value) : p.blocks.some((i) => passing.has(i));
-    card.hidden = !(fits && says(`${p.cause} ${p.where} ${p.code} ${p.remedy} ${card.textContent} ${blocked}`));
+    card.hidden = !(fits && says(`${causeTexts[i]} ${blocked}`));
     causesShown += !card.hidden;
   }
   for (const section of document.querySelectorAll(".call")) section.hidden = Boolean(call && call.value && section.dataset.call !== call.value);
-  shown.textContent = `${count} of ${rows.length} sources and ${causesShown} of ${cards.length} causes shown`;
+  const causes = cards.length ? ` and ${causesShown} of ${cards.length} causes` : "";
+  shown.textContent = `${count} of ${rows.length} sources${causes} shown`;
+  nothing.hidden = count > 0 || !rows.length;
+  if (rows.length) rows[0].closest("table").hidden = !count;
 }
 
 form.addEventListener("submit", (e) => e.preventDefault());
@@ -60,6 +70,6 @@ window.addEventListener("afterprint", () => {
     if (view.width) view.show();
   }
 });
-if (views.length) open(views.find((v) => v.svg.querySelector(".node.break")) || views[0]);
+if (views.length) open(viewOf(firstOf(data.places)?.call) || views.find((v) => v.svg.querySelector(".node.break")) || views[0]);
 filter();
 follow();

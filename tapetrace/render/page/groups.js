@@ -75,8 +75,7 @@ function nameOf(box) { return box.heading || box.code || box.place || "the box";
 
 // The address is obeyed: by links, by Back and Forward, and at first.
 function follow() {
-  const named = OPEN.exec(location.hash.slice(1));
-  const wanted = (named ? named[1].split(",") : []).map((name) => /^(-?)(\d+)\.([\w.]+)$/.exec(name)).filter(Boolean);
+  const wanted = openIn(location.hash).map((name) => /^(-?)(\d+)\.([\w.]+)$/.exec(name)).filter(Boolean);
   const late = views.filter((view) => {
     view.wanted = canOpen ? wanted.filter(([, , call]) => Number(call) === view.call).map(([, minus, , key]) => minus + key) : [];
     return view.wanted.join() !== (view.levels ? view.levels.names().join() : "");

@@ -133,8 +133,20 @@ class View {
       this.show();
       return;
     }
-    const stop = this.svg.querySelector(".node.break") || [...this.nodes.values()].pop();
-    if (stop) this.centre([stop], 0.85);
+    const [first, ...others] = this.beginning();
+    const fits = (nodes) => { const b = this.around(nodes); return (b.width + 40) * readable < this.width && (b.height + 40) * readable < this.height; };
+    const seen = others.reduce((kept, node) => (fits([...kept, node]) ? [...kept, node] : kept), [first]);
+    if (first) this.centre(seen, 0.85);
+  }
+
+  // The first of the root causes, what follows on its way to the target, and what leads to it.
+  beginning() {
+    const place = firstOf(data.places.filter((p) => p.call === this.call && p.boxes.some((key) => this.nodes.has(key))));
+    if (!place) return [...this.nodes.values()].slice(-1);
+    const stops = (key) => place.boxes.includes(key);
+    const path = place.blocks.map((i) => data.sources[i].path).find((keys) => keys.some(stops)) || place.boxes;
+    const at = path.findIndex(stops);
+    return [...path.slice(at), ...path.slice(0, at).reverse()].map((key) => this.nodes.get(key)).filter(Boolean);
   }
 
   fit() {
@@ -228,4 +240,9 @@ class View {
     const fits = this.height / (b.height + 40) > 0.4 && this.width / (b.width + 40) > 0.4;
     this.centre(fits ? nodes : nodes.slice(0, 1), Math.max(this.scale, 0.7));
   }
+}
+
+// The place that comes first in the ranking; those without a number come last.
+function firstOf(places) {
+  return places.reduce((best, p) => (!best || (p.number || Infinity) < (best.number || Infinity) ? p : best), null);
 }
