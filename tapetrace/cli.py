@@ -241,7 +241,7 @@ def _print(report: Report, settings: Settings) -> None:
 
 
 def _exit_code(report: Report) -> int:
-    if report.broken or report.unexpected:
+    if report.broken or report.unexpected or report.empty:
         return BROKEN
     if report.error is None and not report.calls:
         complain(f"{report.target} asked for no gradient, name the function that calls tape.gradient")

@@ -83,10 +83,11 @@ def _source_result(connection: Connection, answer: Answer) -> SourceResult:
 def _not_asked(trace: Trace, connections: list[Connection]) -> tuple[Finding, ...]:
     """Trainable variables that a target depends on and that are in no call's sources.
 
-    A call that asks for tensors only (an adversarial image, a derivative by the inputs) trains nothing, and misses no variable.
+    A call that asks for tensors only (an adversarial image, a derivative by the inputs) trains nothing, and misses no variable. One that asks for
+    nothing was given an empty list by mistake, and misses all.
     """
     asked = {(c.call.body, s.ref) for c in connections for s in c.call.sources}
-    training = [c for c in connections if any(s.kind == "variable" for s in c.call.sources)]
+    training = [c for c in connections if not c.call.sources or any(s.kind == "variable" for s in c.call.sources)]
     found = []
     for variable in trace.variables:
         if any((body, ref) in asked for body, ref in variable.refs):

@@ -73,7 +73,7 @@ def _shifted(call: CallResult, by: int) -> CallResult:
 
 
 def _once(found: Iterable[_Kept]) -> tuple[_Kept, ...]:
-    return tuple({(f.name, f.location.key if f.location else None): f for f in reversed(list(found))}.values())[::-1]
+    return tuple({(getattr(f, "path", "") or f.name, f.location.key if f.location else None): f for f in reversed(list(found))}.values())[::-1]
 
 
 def _drawn(reports: Sequence[Report]) -> ReportGraph:

@@ -203,7 +203,8 @@ def _no_graph() -> ReportGraph:
 class Report:
     """All answers for one step.
 
-    ``ok`` is True when no source is none, zero or error, nothing that should be frozen gets gradient, and the step did not fail.
+    ``ok`` is True when no source is none, zero or error, nothing that should be frozen gets gradient, no call that trains asks for nothing,
+    and the step did not fail.
     """
 
     target: str
@@ -225,7 +226,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return self.error is None and not self.unexpected and not any(s.is_broken for c in self.calls for s in c.sources)
+        return self.error is None and not self.unexpected and not self.empty and not any(s.is_broken for c in self.calls for s in c.sources)
+
+    @property
+    def empty(self) -> tuple[int, ...]:
+        """Indices of the calls whose list of sources is empty although trainable variables lead to the loss that nobody asks for."""
+        return tuple(i for i, c in enumerate(self.calls) if self.not_asked and not c.sources)
 
     @property
     def broken(self) -> tuple[BrokenPath, ...]:

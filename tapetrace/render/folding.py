@@ -11,6 +11,7 @@ from tapetrace.model.words import Verdict
 from tapetrace.render import captions
 from tapetrace.render.boxes import BoxWriter, causes_without_node
 from tapetrace.render.grouping import arrange
+from tapetrace.render.outline import EMPTY
 from tapetrace.render.panels import Panel
 from tapetrace.render.repeats import fold_repeats
 from tapetrace.render.scene import Scene, SceneEdge, SceneGroup, SceneNode
@@ -80,7 +81,9 @@ def _subtitle(report: Report) -> str:
     noun = kinds.pop() if len(kinds) == 1 and len({s.label for s in asked}) == len(asked) else "source"
     broken = len(report.broken)
     answer = f"{broken:,} of {captions.count(len(asked), noun)} {'receives' if broken == 1 else 'receive'} no gradient"
-    if not broken:
+    if report.empty and not broken:
+        answer = EMPTY
+    elif not broken:
         answer = f"a gradient reaches {'each' if len(asked) > 1 else 'the one'} of {captions.count(len(asked), noun)}"
     for verdict, words in ((Verdict.CONDITIONAL, "only in some branches"), (Verdict.OPAQUE, "as Python code decides")):
         if number := sum(s.verdict is verdict for s in asked):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tapetrace.model.locations import Location
 from tapetrace.model.report import Finding, Report
-from tapetrace.render.outline import Place, Weight, in_words, outline
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, Place, Weight, in_words, outline
 from tapetrace.render.repository import path_in_repository, repository_root
 from tapetrace.render.visible import fold_names, visible, visible_sentence
 
@@ -24,6 +24,8 @@ def render_github(report: Report, *, source: bool = True) -> str:
         if call.unexplained:
             message = f"{fold_names([s.label for s in call.unexplained])}: no gradient, and tapetrace found no break"
             lines.append(_command("error", call.call.location, "tapetrace", message, root, source))
+        if call.is_empty:
+            lines.append(_command("error", call.call.location, "tapetrace", f"{EMPTY}. {EMPTY_REMEDY}", root, source))
     lines += [_of_finding("unexpected", "should be frozen, and gets gradient", f, root, source, "error") for f in report.unexpected]
     for found in report.intermittent:
         connected, broken = in_words(report, found)

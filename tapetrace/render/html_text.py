@@ -7,7 +7,7 @@ from tapetrace.model.report import Break, Finding, Report, SourceResult
 from tapetrace.render.excerpts import excerpt
 from tapetrace.render.html_links import Links, PlaceLink
 from tapetrace.render.html_markup import Markup, element, join, prose
-from tapetrace.render.outline import CallOutline, Weight, in_words, never_read, outline, told_by_tensorflow
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Weight, in_words, never_read, outline, told_by_tensorflow
 from tapetrace.render.text_layout import place_text
 from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
@@ -56,6 +56,8 @@ def headline(found: CallOutline) -> tuple[str, str]:
     """What is the matter with a call, in a sentence, and whether that is ``bad``, ``good`` or ``maybe``."""
     if found.broken:
         return f"✗ {found.count(len(found.broken), 'receive')} no gradient", "bad"
+    if found.is_empty:
+        return f"✗ {EMPTY}", "bad"
     if not found.call.sources:
         return ("✓ nothing but frozen sources was asked for", "good") if found.frozen else ("~ no source was asked for", "maybe")
     healthy = len(found.call.sources) - len(found.conditional) - len(found.opaque)
@@ -82,6 +84,8 @@ def _call(found: CallOutline, links: Links, source: bool) -> Markup:
 
 def _under_headline(found: CallOutline) -> list[str]:
     said = [f"traced with {visible_sentence(found.call.inputs)}"] if found.call.inputs else []
+    if found.is_empty:
+        said.append(EMPTY_REMEDY)
     if found.frozen:
         said.append(f"{len(found.frozen)} more frozen, as they should be ({_names(found.frozen)})")
     if found.silent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapetrace.model.report import Finding, Report
 from tapetrace.render.markdown_pieces import MOST, at_place, code_fence, code_names, code_span, escape, prose
-from tapetrace.render.outline import CallOutline, Place, Weight, in_words, never_read, outline
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Place, Weight, in_words, never_read, outline
 from tapetrace.render.visible import shown_target
 
 
@@ -40,12 +40,16 @@ def _call(found: CallOutline, source: bool) -> list[str]:
     total = len(found.call.sources)
     if found.broken:
         head = f"### ✗ {found.count(len(found.broken), 'receive')} no gradient"
+    elif found.is_empty:
+        head = f"### ✗ {EMPTY}"
     else:
         healthy = total - len(found.conditional) - len(found.opaque)
         head = f"### {'✓' if healthy == total else '~'} {found.count(healthy, 'receive')} gradient"
     parts = [head, f"{code_span(found.asked(source))}{at_place(found.call.location)}"]
     if found.call.inputs:
         parts.append(f"Traced with {code_span(found.call.inputs)}.")
+    if found.is_empty:
+        parts.append(EMPTY_REMEDY)
     if found.frozen:
         parts.append(f"{len(found.frozen)} more frozen, as they should be: {code_names([s.label for s in found.frozen])}")
     if found.silent:

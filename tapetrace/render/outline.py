@@ -71,6 +71,10 @@ class Place:
         return tuple(dict.fromkeys(name for name, _ in self.ops if name)) if self.location is None else ()
 
 
+EMPTY = "no source was asked for: nothing is trained"
+EMPTY_REMEDY = "the list of variables is empty: take `trainable_variables` after the model was called once, a layer has no variables before"
+
+
 @dataclass(frozen=True, slots=True)
 class CallOutline:
     """One gradient call, sorted for telling. ``call`` is without the sources that get no gradient and should not; those are ``frozen``."""
@@ -90,6 +94,8 @@ class CallOutline:
     unexplained: tuple[SourceResult, ...]
     """Broken sources for which no break is given."""
     frozen: tuple[SourceResult, ...] = ()
+    is_empty: bool = False
+    """Whether it asks for nothing although variables lead to its target."""
 
     def asked(self, source: bool = True) -> str:
         """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where the code may be shown and is plain."""
@@ -169,6 +175,7 @@ def _outline_call(report: Report, index: int, call: CallResult) -> CallOutline:
         series=_series(broken),
         unexplained=tuple(s for s in broken if not s.breaks),
         frozen=frozen,
+        is_empty=index in report.empty,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapetrace.model.locations import Location
 from tapetrace.model.report import CallResult, Report, SourceResult
-from tapetrace.render.outline import Place, Weight, in_words, outline
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, Place, Weight, in_words, outline
 from tapetrace.render.repository import repository_root
 from tapetrace.render.sarif_pieces import Pieces, fingerprint, rule
 from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
@@ -54,6 +54,8 @@ def _results(report: Report, pieces: Pieces) -> list[Result]:
         if found.unexplained:
             names = fold_names([s.label for s in found.unexplained])
             results.append(_result("unexplained", "error", f"no gradient reaches {names}, and no break was found", found.call.location, pieces))
+        if found.is_empty:
+            results.append(_result("not_asked", "error", f"{EMPTY}. {EMPTY_REMEDY}", found.call.location, pieces))
     for f in report.unexpected:
         results.append(_result("unexpected", "error", f"{visible(f.path or f.name)} should be frozen, and gets gradient", f.location, pieces))
     for found_at_times in report.intermittent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from tapetrace.model.report import Break, Report, SourceResult
-from tapetrace.render.outline import CallOutline, Place, Weight, outline
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Place, Weight, outline
 from tapetrace.render.text_layout import BAD, FAINT, GOOD, MAYBE, NAME, Layout, place_text
 from tapetrace.render.visible import fold_names, visible, visible_sentence
 
@@ -32,6 +32,8 @@ def _call(found: CallOutline, layout: Layout) -> list[list[Text]]:
         blocks += [_place(p, layout) for p in found.of_weight(Weight.BROKEN)]
     elif found.frozen:
         blocks += [[layout.headline("✓", GOOD, "nothing but frozen sources was asked for", where), *_under_headline(found, layout)]]
+    elif found.is_empty:
+        blocks += [[layout.headline("✗", BAD, EMPTY, where), *layout.labelled("mend", EMPTY_REMEDY)]]
     else:
         blocks += [[layout.headline("~", MAYBE, "no source was asked for", where)]]
     if found.conditional:

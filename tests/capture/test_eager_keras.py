@@ -153,6 +153,24 @@ def test_a_keras_variable_that_the_model_does_not_list() -> None:
     assert [f.path for f in report.not_asked] == ["hidden"]
 
 
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+@pytest.mark.parametrize("trained", [True, False])
+def test_a_list_that_was_taken_before_the_model_was_built(mode: str, trained: bool) -> None:
+    model = keras.Sequential([keras.layers.Dense(1, name="head", trainable=trained)], name="net")
+    variables = list(model.trainable_variables)
+    model.build((6, 4))
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(x))
+        return tape.gradient(loss, variables)
+
+    report = tapetrace.check(step, X, mode=mode)
+    assert [f.path for f in report.not_asked] == (["net/head/kernel", "net/head/bias"] if trained else [])
+    assert report.empty == ((0,) if trained else ())
+    assert report.ok is not trained
+
+
 def test_a_gradient_that_nobody_applies() -> None:
     w, v = tf.Variable(1.0, name="w"), tf.Variable(2.0, name="v")
     optimizer = keras.optimizers.SGD(0.1)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ import tapetrace
 from tapetrace import cli
 from tapetrace.capture import environment
 from tapetrace.errors import ReportError
-from tapetrace.model.report import CallResult, Report, SourceResult
+from tapetrace.model.report import CallResult, Finding, Report, SourceResult
 from tapetrace.model.trace import TraceError
 from tapetrace.model.words import Returned, Verdict
 
@@ -103,6 +104,7 @@ ERROR = TraceError("ValueError", "no")
         (report(Verdict.ZERO), 1),
         (report(Verdict.NONE, error=ERROR), 1),
         (report(Verdict.CONNECTED, error=ERROR), 2),
+        (replace(report(error=ERROR), not_asked=(Finding("v", "net/v"),)), 1),
         (report(error=ERROR, calls=False), 2),
         (report(calls=False), 2),
         (SystemExit(0), 2),

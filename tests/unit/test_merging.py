@@ -48,6 +48,12 @@ def test_findings_are_told_once_and_not_if_another_call_asks() -> None:
     assert found.not_applied == (two,)
 
 
+def test_findings_of_one_name_are_told_by_their_paths() -> None:
+    found = tuple(Finding("kernel", f"{layer}/kernel", at(3)) for layer in "abb")
+    assert merge([replace(healthy(), not_asked=found, not_applied=found)] * 2, "").not_asked == found[:2]
+    assert merge([replace(healthy(), not_applied=found)], "").not_applied == found[:2]
+
+
 def test_drawings_stand_beside_each_other() -> None:
     first, second = replace(in_series(), build_graph=small_graph), replace(broken(), build_graph=small_graph)
     drawing = merge([first, second], "").drawing

@@ -14,6 +14,12 @@ import pytest
 
 from tapetrace.model.report import Break, Finding, Report, RootCause, TargetResult
 from tapetrace.model.words import Cause, Verdict
+from tapetrace.render.folding import fold
+from tapetrace.render.github import render_github
+from tapetrace.render.html_text import headline
+from tapetrace.render.markdown import render_markdown
+from tapetrace.render.outline import outline
+from tapetrace.render.sarif import render_sarif
 from tapetrace.render.text import render_text
 
 from .reports import EXAMPLES, at, call, connected, hostile_names, in_series, one_cause, outside_tape, raised, report, source
@@ -159,6 +165,16 @@ def test_what_the_step_raised_comes_last() -> None:
 def test_a_broken_source_without_a_break_is_our_own_fault() -> None:
     text = render_text(report(call(source("w", Verdict.NONE))))
     assert "no break was found    which is tapetrace's own fault" in text
+
+
+def test_an_empty_list_of_sources_is_said_with_its_mend_in_all_formats() -> None:
+    found: Report = replace(connected(), calls=(call(),), not_asked=(Finding("v", "net/v"),))
+    in_page, _ = headline(outline(found)[0])
+    for said in (render_text(found), render_markdown(found), render_github(found), render_sarif(found), fold(found).subtitle, in_page):
+        assert "no source was asked for: nothing is trained" in said
+    for said in (render_text(found), render_markdown(found), render_github(found), render_sarif(found)):
+        assert "take `trainable_variables` after the model was called once" in said
+    assert "~ no source was asked for" in render_text(replace(found, not_asked=()))
 
 
 def test_many_findings_fold() -> None:
