@@ -72,8 +72,8 @@ class Diagnosis:
             node = self.flat.nodes[step.node]
             if node.kind == "op" and node.from_backward and step.way.cause is Cause.OUTSIDE_TAPE:
                 body, position = node.origin
-                index = self.trace.bodies[body].ops[position].made_by_call
-                call = None if index is None else self.trace.calls[index]
+                number = self.trace.bodies[body].ops[position].made_by_call
+                call = next((c for c in self.trace.calls if c.number == number), None)
                 if call is not None and call is not self.call and call.location is not None:
                     return call.location.frame
         return None
@@ -107,7 +107,8 @@ class Diagnosis:
             location = self.call.location
         situation = Situation(
             cause, location=location, variable=source.path or source.name, kind=source.kind, trainable=source.trainable,
-            layer=source.owner, dtype=source.spec.dtype, tape_opened=self.call.tape.opened,
+            layer=source.owner, dtype=source.spec.dtype, tape_opened=self.call.tape.opened, is_keras=source.is_keras,
+            watches_variables=self.call.tape.watches_variables,
         )  # fmt: skip
         return Break(cause, "", "", location, remedy_for(situation), detail)
 

@@ -51,6 +51,7 @@ def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before
         unconnected_zero=call.unconnected_zero,
         made=call.made,
         replica=call.replica,
+        number=call.index,
     )
 
 
@@ -63,7 +64,7 @@ def _source(call: CallRecord, ref_of: RefOf, before: Before, labels: Labels, val
         is_float = bool(private.is_trainable(tf.as_dtype(value.dtype)))
         return Source(
             named.name, labels.label(value, named.path), "variable", named.spec, ref_of(value), is_float, named.trainable, returned, named.owner,
-            before.made_at(value), before.left_at(value),
+            before.made_at(value), before.left_at(value), not isinstance(value, tf.Variable),
         )  # fmt: skip
     tensor, name = tensor_of(value), name_of(value)
     label = labels.label(tensor, name)

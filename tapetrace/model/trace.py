@@ -111,8 +111,8 @@ class Hidden:
 class Op:
     """One TensorFlow operation, or a variable, an argument or a captured tensor (``type`` Variable, Argument, Captured).
 
-    ``order`` is the op's rank of creation in its TensorFlow graph, the clock that tape windows refer to. ``made_by_call`` is the index of the
-    gradient call that created the op as part of its backward pass. ``outer`` is set on the placeholder of a captured tensor: the body and ref
+    ``order`` is the op's rank of creation in its TensorFlow graph, the clock that tape windows refer to. ``made_by_call`` is the ``number``
+    of the gradient call that created the op as part of its backward pass. ``outer`` is set on the placeholder of a captured tensor: the body and ref
     of that tensor in the enclosing graph. ``hidden`` says what the op depends on in ways that no tensor shows.
     """
 
@@ -202,6 +202,8 @@ class Source:
     made_at: Location | None = None
     left_at: Location | None = None
     """Where its value was last handed to Python before the step, if that was seen."""
+    is_keras: bool = False
+    """Whether it is a Keras 3 variable, which stands for the ``tf.Variable`` that its ``value`` is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,8 @@ class GradientCall:
     made: bool = True
     replica: Replica | None = None
     """The replica that made the call, None outside ``tf.distribute``."""
+    number: int | None = None
+    """Its rank among all gradient calls that were seen, also those of a trace that TensorFlow threw away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +292,8 @@ class Trace:
     """(call index, source index) of gradients that were computed and never used afterwards."""
     error: TraceError | None = None
     notes: tuple[str, ...] = ()
+    floats: tuple[tuple[str, Ref], ...] = ()
+    """(body, ref) of tensors that stand for ``float(tensor)``, which AutoGraph keeps a tensor and Python makes a number."""
     compiled_at: Location | None = None
     """Where the Keras model that is the step was compiled, if that was seen."""
     building_lines: Callable[[], frozenset[tuple[str, int]]] = field(default=frozenset, compare=False, repr=False)

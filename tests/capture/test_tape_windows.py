@@ -367,10 +367,14 @@ def test_agrees_with_tensorflow(one: Case) -> None:
     one.check()
 
 
-def test_a_tape_that_opens_after_the_inner_gradient_is_told_to_open_around_it() -> None:
+@pytest.mark.parametrize("traced_twice", [False, True])
+def test_a_tape_that_opens_after_the_inner_gradient_is_told_to_open_around_it(traced_twice: bool) -> None:
     w = tf.Variable([1.0, 2.0], name="w")
+    slots: list[tf.Variable] = []
 
     def step() -> Any:
+        if traced_twice and not slots:
+            slots.append(tf.Variable(0.0))
         with tf.GradientTape() as inner:
             energy = tf.reduce_sum(tf.pow(w, 3))  # cut
         slope = inner.gradient(energy, w)
