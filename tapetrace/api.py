@@ -35,8 +35,9 @@ def check(
     what it is called with (tensors, arrays, ``tf.TensorSpec``), or ``specs`` describes them (``"float32[8,28,28,1]"``).
 
     ``mode="graph"`` traces the step and never runs it. ``"eager"`` runs it, a few times if values leave TensorFlow; variables and random number
-    generators are put back. ``"auto"`` traces, and runs only what cannot be traced, saying so in ``report.notes``. ``verify=False`` does not build
-    the backward pass, which is quicker, and does without the comparison with what TensorFlow returns.
+    generators are put back. ``"auto"`` traces, and runs only what cannot be traced, or what ``float(tensor)`` cuts
+    without ``tf.function``, saying so in ``report.notes``. ``verify=False`` does not build the backward pass, which is quicker, and does without
+    the comparison with what TensorFlow returns.
 
     ``numeric=True`` also runs what was traced, once on the arguments or three times on generated ones, and says what the gradients were as numbers:
     a live gradient that is zero then is ``zero`` (`tapetrace.analysis.numeric`). Variables and random number generators are put back.

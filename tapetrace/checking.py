@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from tapetrace.analysis.analyse import analyse
 from tapetrace.analysis.numeric import add_numbers
+from tapetrace.analysis.python_numbers import floats_on_the_way
 from tapetrace.analysis.replicas import merge_replicas
 from tapetrace.errors import TapetraceError, TraceFailed, UsageError
+from tapetrace.model.locations import Location
 from tapetrace.model.report import Report
 from tapetrace.model.trace import Trace
 from tapetrace.model.words import Cause
@@ -101,16 +103,32 @@ def check_auto(prepared: Prepared, verify: bool, numeric: bool = False) -> Repor
         traced = trace(prepared, verify)
     except TraceFailed as failure:
         return _run_instead(prepared, str(failure), failure, numeric)
-    if _may_go_on_eagerly(traced):
-        assert traced.error is not None
-        where = f" at {traced.error.location.place}" if traced.error.location else ""
+    why = _not_as_it_runs(prepared, traced)
+    if why:
         try:
-            report = _run_instead(prepared, f"The step could not be traced to its end: {traced.error.type}{where}", None, numeric)
+            report = _run_instead(prepared, why, None, numeric)
         except TapetraceError:
             return _answer(traced, numeric)
         if report.error is None or len(report.calls) > len(traced.calls):
             return report
     return _answer(traced, numeric)
+
+
+def _not_as_it_runs(prepared: Prepared, traced: Trace) -> str:
+    """Why the trace does not tell what the step does when it runs as it is given, or nothing."""
+    if _may_go_on_eagerly(traced):
+        assert traced.error is not None
+        return f"The step could not be traced to its end: {traced.error.type}{_at(traced.error.location)}"
+    if prepared.model is None and (places := floats_on_the_way(traced)):
+        return (
+            f"`float()`{_at(places[0])} makes a Python number when the step runs as it is, and keeps the tensor under tf.function, "
+            "where gradient passes (mode='graph' shows that)"
+        )
+    return ""
+
+
+def _at(location: Location | None) -> str:
+    return f" at {location.place}" if location else ""
 
 
 def _answer(traced: Trace, numeric: bool) -> Report:

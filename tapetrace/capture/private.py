@@ -119,6 +119,9 @@ flat_gradient_tensors = _find("tensorflow.python.framework.composite_tensor_grad
 Function = _find("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function")
 """What ``tf.function`` returns; ``_clone(None)`` makes one like it that has not been traced."""
 
+python_builtins = _find("tensorflow.python.autograph.operators.py_builtins")
+"""What AutoGraph puts in the place of Python's built-in functions; its ``_tf_float`` is ``float`` of a tensor."""
+
 python_functions = _find("tensorflow.python.ops.script_ops", "_py_funcs")
 """The Python functions behind ``numpy_function`` and ``py_function`` ops, by the op's ``token``."""
 

@@ -66,18 +66,21 @@ built, which under a persistent tape is as soon as a function is called."""
 class Recorder(TapeRecorder):
     """Records gradient calls and tape windows in the thread that traces, and in those of its replicas.
 
-    ``verify`` False leaves the backward pass out.
+    ``verify`` False leaves the backward pass out. ``is_plain``: the step is a Python function, which its user may run without ``tf.function``.
     """
 
-    def __init__(self, locator: Locator, verify: bool = True) -> None:
+    def __init__(self, locator: Locator, verify: bool = True, is_plain: bool = False) -> None:
         super().__init__(locator)
         self.verify = verify
+        self.is_plain = is_plain
         self.calls: list[CallRecord] = []
         self.missing = MissingGradients(locator)
         self.functions = FreshFunctions(self._is_ours)
         self.labels = Labels()
         self._inside = 0
         self._forward: dict[str, None] = {}
+        self.floats: list[Any] = []
+        """Tensors that AutoGraph made of ``float`` of a tensor in a plain step, outside branches, loops and functions of their own."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -93,6 +96,7 @@ class Recorder(TapeRecorder):
                 patches.wrap(private.GradientTape, name, self._wrap_gradient(name))
             patches.wrap(private.gradients_util, "_GradientsHelper", self._wrap_symbolic)
             patches.wrap(tf.autodiff.ForwardAccumulator, "__enter__", self._wrap_forward)
+            patches.wrap(private.python_builtins, "_tf_float", self._wrap_float)
             note_leaders(patches)
             patches.wrap(type(private.gradient_registry), "lookup", self.missing.wrap_lookup)
             self.functions.install(patches)
@@ -124,6 +128,18 @@ class Recorder(TapeRecorder):
             return original(accumulator)
 
         return __enter__
+
+    def _wrap_float(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def _tf_float(x: Any) -> Any:
+            found = original(x)
+            is_inner = isinstance(private.default_graph().outer_graph, private.FuncGraph)
+            if not self.is_plain or is_inner or not self._is_ours() or not self._is_observed():
+                return found
+            found = tf.identity(found)  # of a float32 tensor AutoGraph makes the tensor itself
+            self.floats.append(found)
+            return found
+
+        return _tf_float
 
     def _wrap_gradient(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:

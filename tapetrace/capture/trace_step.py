@@ -48,7 +48,7 @@ def trace_step(
     variables for a step that makes no gradient call; one that does raises `UsageError`. When the step raises, what was
     seen until then is in the Trace, beside the error. Raises `TraceFailed` when there is nothing to judge.
     """
-    recorder = Recorder(locator, verify)
+    recorder = Recorder(locator, verify, is_plain=not isinstance(step, private.Function))
     function, error, outputs = _traceable(step), None, None
     with recorder.recording():
         try:
@@ -161,6 +161,7 @@ def describe_trace(
         not_applied=_not_applied(calls, concrete),
         error=error,
         notes=recorder.notes,
+        floats=tuple((draft.key, ref) for draft in drafts for t in recorder.floats if (ref := extraction.ref(draft, t)) is not None),
         locate=_Locations(recorder.locator, extraction, stack_of),
     )
 

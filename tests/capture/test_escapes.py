@@ -350,3 +350,26 @@ def test_a_number_that_is_another_each_time_was_not_computed_from_a_variable() -
         return tape.gradient(loss, [W, U])
 
     assert check(step).calls[0].sources[0].cause is Cause.UNUSED_RESULT
+
+
+def squared(w: Any, as_number: bool) -> Any:
+    y = tf.reduce_sum(w**2)
+    return float(y) if as_number else y  # out
+
+
+@pytest.mark.parametrize("as_number", [True, False])
+def test_float_in_a_plain_step_is_answered_by_a_run(as_number: bool) -> None:
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = U * squared(W, as_number)
+        return tape.gradient(loss, [W, U]), float(loss)
+
+    report = tapetrace.check(step)
+    w, u = report.calls[0].sources
+    assert u.verdict is Verdict.CONNECTED
+    assert report.mode == ("eager" if as_number else "graph")
+    assert [note.partition(" makes")[0].partition(" at ")[0] for note in report.notes] == ["`float()`"] * as_number
+    if as_number:
+        left_at(w)
+    assert tapetrace.check(step, mode="graph").ok
+    assert tapetrace.check(tf.function(step)).ok
