@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from tapetrace.capture.origins import Origin, Origins
+from tapetrace.capture.statements import Statements
 from tapetrace.model.locations import Frame, Location
 
 RawFrame = tuple[str, int, str]
@@ -66,6 +67,7 @@ class Locator:
         self._origins = Origins(user_roots)
         self._generated: dict[tuple[str, int], RawFrame] = {}
         self._runs: set[tuple[RawFrame, ...]] = set()
+        self._statements = Statements()
         self._frames: dict[RawFrame, Frame] = {}
         self._stacks: dict[tuple[RawFrame, ...], Location | None] = {}
         self._in_function: dict[tuple[tuple[RawFrame, ...], str, str], Location | None] = {}
@@ -142,15 +144,25 @@ class Locator:
         return stack
 
     def _location(self, step: Sequence[RawFrame], at: int) -> Location:
-        callers: list[Frame] = []
-        inner = self._frame(step[at])
-        for raw in reversed(step[:at]):
-            if self._is_user(raw):
-                frame = self._frame(raw)
-                # AutoGraph maps a comprehension and the function around it to the same line.
-                if frame != (callers[-1] if callers else inner):
-                    callers.append(frame)
+        inner, *callers = self._users(step, at)
         return Location(inner, tuple(callers), self._library(step[at + 1 :]))
+
+    def _users(self, step: Sequence[RawFrame], at: int) -> Iterator[Frame]:
+        """The user's frames from ``at`` outwards, each with the line of what it called."""
+        last, called = None, self._entered(step[at + 1 :])
+        for raw in reversed(step[: at + 1]):
+            if not self._is_user(raw):
+                called = self._entered([raw]) or called
+                continue
+            file, line, function = raw
+            name = _original_name(function)
+            if (file, line, name) != last:  # AutoGraph maps a comprehension and the function around it to the same line
+                yield self._frame((file, self._statements.line_of(file, line, called), function))
+            last, called = (file, line, name), name
+
+    def _entered(self, deeper: Iterable[RawFrame]) -> str:
+        """The name of the first function in a stack that is no machinery."""
+        return next((raw[2] for raw in deeper if self._origins.origin(raw[0]) is not Origin.MACHINERY), "")
 
     def _library(self, deeper: Sequence[RawFrame]) -> Frame | None:
         """The innermost library frame worth naming: not a generated wrapper and not machinery, unless there is nothing else."""

@@ -132,6 +132,50 @@ def test_an_op_is_located_where_the_user_wrote_it(program: ModuleType, type_name
     assert location.code == PROGRAM.splitlines()[location.line - 1].strip()
 
 
+OVER_LINES = """\
+import tensorflow as tf
+
+
+def helper(x):
+    return tf.stop_gradient(x)
+
+
+def step(x):
+    return tf.reduce_sum(  # first
+        tf.square(  # square
+            tf.round(x)  # round
+            - tf.cast(tf.argmax(x), tf.float32)  # argmax
+        )
+        + tf.random.normal(x.shape)  # normal
+        + helper(  # helper
+            tf.exp(x) * 2.0
+        )
+        + tf.exp(2.0 * x)
+        + (lambda y: (
+            tf.sin(y)  # sin
+        ))(x)
+    )
+"""
+
+
+@pytest.fixture(scope="module")
+def over_lines(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return load(tmp_path_factory.mktemp("program") / "over_lines.py", OVER_LINES)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "comment"),
+    [
+        ("Round", "round"), ("Cast", "argmax"), ("ArgMax", "argmax"), ("Square", "square"), ("Sum", "first"), ("RandomStandardNormal", "normal"),
+        ("StopGradient", "helper"), ("Sin", "sin"),
+    ],
+)  # fmt: skip
+def test_a_call_in_a_statement_over_several_lines(over_lines: ModuleType, type_name: str, comment: str) -> None:
+    location = Locator().locate(op_of_type(traced(over_lines), type_name).traceback)
+    assert location is not None
+    assert any(frame.code.endswith(f"# {comment}") for frame in (location.frame, *location.called_from))
+
+
 def test_what_tensorflow_made_before_the_step_belongs_to_no_line(program: ModuleType) -> None:
     assert Locator().locate(op_of_type(traced(program), "Placeholder").traceback) is None
 
