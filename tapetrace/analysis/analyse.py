@@ -15,6 +15,8 @@ from tapetrace.analysis.ways import is_blind
 from tapetrace.model.report import BlindSpot, CallResult, Finding, Report, RootCause, SourceResult, TargetResult
 from tapetrace.model.trace import Trace
 
+MADE_BY_STEP = "it is made while the step runs: make it once, before (a layer in `__init__`, not in `call`), and add its variables to the sources"
+
 
 def analyse(trace: Trace, budget: int = BUDGET) -> Report:
     """The answers to every gradient call of a trace. Past ``budget`` ops in one call, function bodies are summarised instead of being opened."""
@@ -94,7 +96,7 @@ def _not_asked(trace: Trace, connections: list[Connection]) -> tuple[Finding, ..
             continue
         tensors = ((c, c.flat.tensor(body, ref)) for c in training for body, ref in variable.refs if body == c.call.body)
         if any(t is not None and t in c.live.possible and c.is_tracked(t) for c, t in tensors):
-            found.append(Finding(variable.name, variable.path, variable.made_at))
+            found.append(Finding(variable.name, variable.path, variable.made_at, MADE_BY_STEP if variable.made_by_step else ""))
     return tuple(found)
 
 

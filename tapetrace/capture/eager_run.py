@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -44,6 +44,8 @@ class EagerRun:
     seed: int
     implied: bool = False
     meter: EagerFlowMeter | None = None
+    made: Mapping[int, tuple[Any, Any]] = field(default_factory=dict)
+    """By the identity of its handle, handle and stack of the making of each variable that the run made."""
 
     def calls(self) -> list[CallRecord]:
         """The gradient calls on eager tensors, and those in functions that the run executed."""
@@ -108,7 +110,7 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     meter = EagerFlowMeter(log, *again.measured) if again and again.measured else None
     seed = again.seed if again else next(_SEEDS)
     result, raised = None, None
-    with restored(all_variable_handles()), new_variables_restored(), ExitStack() as stack:
+    with restored(all_variable_handles()), new_variables_restored() as made, ExitStack() as stack:
         if again:
             tf.random.set_seed(seed)  # the kernels of the first run must start anew
         else:
@@ -124,7 +126,7 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
             result = _eager(step)(*args, **kwargs)
         except Exception as error:  # whatever the user's step raises belongs in the report
             raised = error
-    return EagerRun(log, recorder, escapes, numpy_calls, result, raised, seed, meter=meter)
+    return EagerRun(log, recorder, escapes, numpy_calls, result, raised, seed, meter=meter, made=made)
 
 
 def _eager(step: Callable[..., Any]) -> Callable[..., Any]:

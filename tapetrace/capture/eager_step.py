@@ -18,7 +18,6 @@ from tapetrace.capture.extraction import Extraction
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.joining import joined
-from tapetrace.capture.labels import Labels
 from tapetrace.capture.living import living
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.recorder import CallRecord
@@ -77,7 +76,7 @@ def _trace(run: EagerRun, calls: list[CallRecord], target: str, error: TraceErro
         mode="eager",
         bodies={EAGER: body, **extraction.bodies},
         calls=described,
-        variables=tuple(_other(log, before, recorder.labels, v) for v in others),
+        variables=tuple(_other(run, before, v) for v in others),
         not_applied=_not_applied(run, calls),
         error=error,
         locate=_EagerLocations(log, recorder.locator, extraction),
@@ -110,10 +109,13 @@ def _hidden_of(log: EagerLog, before: Before, entered: Mapping[int, Hidden]) -> 
     return hidden
 
 
-def _other(log: EagerLog, before: Before, labels: Labels, variable: Any) -> OtherVariable:
-    named = describe_variable(variable)
-    ref = log.ref(handle_of(variable))
-    return OtherVariable(named.name, labels.label(variable, named.path), () if ref is None else ((EAGER, ref),), before.made_at(variable))
+def _other(run: EagerRun, before: Before, variable: Any) -> OtherVariable:
+    named, handle = describe_variable(variable), handle_of(variable)
+    ref = run.log.ref(handle)
+    _, stack = run.made.get(id(handle), (None, None))
+    made_at = before.made_at(variable) if stack is None else run.recorder.locator.locate(stack)
+    label = run.recorder.labels.label(variable, named.path)
+    return OtherVariable(named.name, label, () if ref is None else ((EAGER, ref),), made_at, made_by_step=stack is not None)
 
 
 def _not_applied(run: EagerRun, calls: list[CallRecord]) -> tuple[tuple[int, int], ...]:

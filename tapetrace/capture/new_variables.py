@@ -18,12 +18,14 @@ from tapetrace.capture.restoring import variable_dtype
 
 
 @contextmanager
-def new_variables_restored() -> Iterator[None]:
-    """Variables made in this thread inside the block have their first value after it, also when it raises.
+def new_variables_restored() -> Iterator[dict[int, tuple[Any, Any]]]:
+    """Variables made in this thread inside the block have their first value after it, also when it raises. Gives, by the identity of its handle,
+    the handle and the stack of the making of each.
 
     One that a ``tf.function`` makes and fills only when it runs keeps the value that it has then.
     """
     made: list[tuple[Any, Any]] = []
+    stacks: dict[int, tuple[Any, Any]] = {}
     thread = threading.get_ident()
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +33,7 @@ def new_variables_restored() -> Iterator[None]:
             original(variable, *args, **kwargs)
             handle = getattr(variable, "_handle", None)
             if isinstance(handle, private.EagerTensor) and threading.get_ident() == thread:
+                stacks[id(handle)] = handle, private.tf_stack.extract_stack()
                 value = _first_value(handle)
                 if value is not None:
                     made.append((handle, value))
@@ -40,7 +43,7 @@ def new_variables_restored() -> Iterator[None]:
     with Patches() as patches:
         patches.wrap(private.ResourceVariable, "__init__", wrap)
         try:
-            yield
+            yield stacks
         finally:
             for handle, value in made:
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)

@@ -156,7 +156,7 @@ def _root_cause(data: Reading) -> RootCause:
 
 
 def _finding(data: Reading) -> Finding:
-    return Finding(data.field("name").text(), data.field("path").text(), read_placed(data))
+    return Finding(data.field("name").text(), data.field("path").text(), read_placed(data), _optional_text(data, "remedy"))
 
 
 def _blind_spot(data: Reading) -> BlindSpot:

@@ -155,7 +155,7 @@ def _root_cause(r: RootCause) -> dict[str, Any]:
 
 
 def _finding(f: Finding) -> dict[str, Any]:
-    return {"name": f.name, "path": f.path} | placed(f.location)
+    return {"name": f.name, "path": f.path} | placed(f.location) | ({"remedy": f.remedy} if f.remedy else {})
 
 
 def _intermittent(i: Intermittent) -> dict[str, Any]:

@@ -149,11 +149,12 @@ class RootCause:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A trainable variable that nobody asked for, a gradient that nobody applied, or a gradient that should not be there."""
+    """A trainable variable that nobody asked for, a gradient that nobody applied, or a gradient that should not be there. ``remedy`` may be empty."""
 
     name: str
     path: str
     location: Location | None = None
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,12 @@ class Gate(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class GateTable:
-    """The gates of one op: ``rows[i][j]`` is the gate from output ``j`` back to input ``i``. ``note`` says why a probe failed."""
+    """The gates of one op: ``rows[i][j]`` is the gate from output ``j`` back to input ``i``. ``note`` says why a probe failed, ``integers`` lists
+    the inputs, with their names, that can be nothing but integers: an index or a size, which stays closed were it computed in floats."""
 
     rows: tuple[tuple[Gate, ...], ...]
     note: str = ""
+    integers: tuple[tuple[int, str], ...] = ()
 
     def gate(self, input_index: int, output_index: int) -> Gate:
         return self.rows[input_index][output_index]
@@ -265,6 +267,8 @@ class OtherVariable:
     path: str
     refs: tuple[tuple[str, Ref], ...]
     made_at: Location | None = None
+    made_by_step: bool = False
+    """Whether the step itself made it, while it ran."""
 
 
 def _nowhere(body: str, position: int, inside: Frame | None = None) -> Location | None:

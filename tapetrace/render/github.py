@@ -58,7 +58,8 @@ def _of_place(place: Place, asked_at: Location | None, root: Path, source: bool)
 
 
 def _of_finding(kind: str, what: str, finding: Finding, root: Path, source: bool, level: str = "warning") -> str:
-    return _command(level, finding.location, f"tapetrace: {kind}", f"{visible(finding.path or finding.name)} {what}", root, source)
+    mend = f". {visible_sentence(finding.remedy)}" if finding.remedy else ""
+    return _command(level, finding.location, f"tapetrace: {kind}", f"{visible(finding.path or finding.name)} {what}{mend}", root, source)
 
 
 def _command(level: str, location: Location | None, title: str, message: str, root: Path, source: bool) -> str:

@@ -7,7 +7,7 @@ from tapetrace.model.report import Break, Finding, Report, SourceResult
 from tapetrace.render.excerpts import excerpt
 from tapetrace.render.html_links import Links, PlaceLink
 from tapetrace.render.html_markup import Markup, element, join, prose
-from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Weight, in_words, never_read, outline, told_by_tensorflow
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Weight, in_words, never_read, outline, remedies_of, told_by_tensorflow
 from tapetrace.render.text_layout import place_text
 from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
@@ -161,7 +161,10 @@ def _place_name(frame: Frame) -> Markup:
 
 def _findings(what: str, findings: tuple[Finding, ...], source: bool, sign: str = "!", kind: str = "maybe") -> Markup:
     head = f"{sign} {len(findings)} {'variable' if len(findings) == 1 else 'variables'}: {what}"
-    return _listed(head, [(f.path or f.name, f.location) for f in findings], source, kind) if findings else Markup("")
+    if not findings:
+        return Markup("")
+    mends = [element("p", f"mend: {visible_sentence(remedy)}", class_="under") for remedy in remedies_of(findings)]
+    return join(_listed(head, [(f.path or f.name, f.location) for f in findings], source, kind), *mends)
 
 
 def _intermittent(report: Report) -> Markup:

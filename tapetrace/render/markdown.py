@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapetrace.model.report import Finding, Report
 from tapetrace.render.markdown_pieces import MOST, at_place, code_fence, code_names, code_span, escape, prose
-from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Place, Weight, in_words, never_read, outline
+from tapetrace.render.outline import EMPTY, EMPTY_REMEDY, CallOutline, Place, Weight, in_words, never_read, outline, remedies_of
 from tapetrace.render.visible import shown_target
 
 
@@ -94,7 +94,7 @@ def _findings(what: str, findings: tuple[Finding, ...]) -> list[str]:
     if not findings:
         return []
     listed = "\n".join(f"- {code_span(f.path or f.name)}{at_place(f.location)}" for f in findings[:MOST])
-    return [f"{what}:", listed + _more(len(findings))]
+    return [f"{what}:", listed + _more(len(findings)), *(f"Mend: {escape(remedy)}" for remedy in remedies_of(findings))]
 
 
 def _intermittent(report: Report) -> list[str]:

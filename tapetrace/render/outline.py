@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import groupby
 
 from tapetrace.model.compiled_loss import is_compiled_loss
 from tapetrace.model.locations import Location
-from tapetrace.model.report import Break, CallResult, Intermittent, Report, RootCause, SourceResult, sources_called
+from tapetrace.model.report import Break, CallResult, Finding, Intermittent, Report, RootCause, SourceResult, sources_called
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.visible import LONGEST
 
 Chain = tuple[Break, ...]
+Places = tuple[tuple[Cause, tuple[str, int] | None], ...]
 
 _CAUSES_OF_AN_OP = frozenset({
     Cause.STOP_GRADIENT, Cause.PYTHON_FUNCTION, Cause.NO_GRADIENT_REGISTERED, Cause.NON_FLOAT, Cause.NOT_DIFFERENTIABLE, Cause.GRADIENT_IS_NONE,
@@ -137,6 +139,11 @@ def outline(report: Report) -> tuple[CallOutline, ...]:
     return tuple(_outline_call(report, i, call) for i, call in enumerate(report.calls))
 
 
+def remedies_of(findings: Iterable[Finding]) -> list[str]:
+    """What mends findings, each once."""
+    return list(dict.fromkeys(f.remedy for f in findings if f.remedy))
+
+
 def in_words(report: Report, found: Intermittent) -> tuple[str, str]:
     """With which inputs a source is connected, and with which it is not."""
     texts = [c.inputs or f"call {i + 1} of the report" for i, c in enumerate(report.calls)]
@@ -219,9 +226,16 @@ def _places_without_number(sources: tuple[SourceResult, ...], numbers: set[int],
 
 
 def _series(broken: tuple[SourceResult, ...]) -> tuple[tuple[Chain, tuple[SourceResult, ...]], ...]:
-    chains: dict[tuple[tuple[Cause, tuple[str, int] | None], ...], list[SourceResult]] = {}
+    chains: dict[Places, list[SourceResult]] = {}
+    shown: dict[Places, Chain] = {}
     for source in broken:
-        if len(source.breaks) > 1:
-            key = tuple((b.cause, b.location.key if b.location else None) for b in source.breaks)
+        links = [next(same) for _, same in groupby(source.breaks, key=_place_of)]
+        if len(links) > 1:
+            key = tuple(map(_place_of, links))
+            shown.setdefault(key, tuple(links))
             chains.setdefault(key, []).append(source)
-    return tuple((behind[0].breaks, tuple(behind)) for behind in chains.values())
+    return tuple((shown[key], tuple(behind)) for key, behind in chains.items())
+
+
+def _place_of(b: Break) -> tuple[Cause, tuple[str, int] | None]:
+    return b.cause, b.location.key if b.location else None

@@ -64,7 +64,8 @@ def _results(report: Report, pieces: Pieces) -> list[Result]:
         results.append(_result("intermittent", "warning", text, found_at_times.location, pieces))
     for f in report.not_asked:
         text = f"{visible(f.path or f.name)} is trainable and live, but no gradient call asks for it"
-        results.append(_result("not_asked", "warning", text, f.location, pieces))
+        mend = f". {visible_sentence(f.remedy)}" if f.remedy else ""
+        results.append(_result("not_asked", "warning", f"{text}{mend}", f.location, pieces))
     for f in report.not_applied:
         text = f"the gradient of {visible(f.path or f.name)} was computed, but never handed to an optimizer"
         results.append(_result("not_applied", "warning", text, f.location, pieces))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from tapetrace.model.report import BlindSpot, Finding, Report
-from tapetrace.render.outline import in_words, never_read, told_by_tensorflow
+from tapetrace.render.outline import in_words, never_read, remedies_of, told_by_tensorflow
 from tapetrace.render.text_layout import BAD, FAINT, MAYBE, NAME, Layout, place_text
 from tapetrace.render.visible import fold_names, shown_target, visible, visible_sentence
 
@@ -49,13 +49,14 @@ def _findings(what: str, findings: tuple[Finding, ...], layout: Layout, sign: st
     for f in findings[:_MOST]:
         lines.append(Text(f"     {visible(f.path or f.name)}").append(f"    {place_text(f.location.frame)}" if f.location else "", FAINT))
         lines += layout.code(f.location)
-    return lines + _more(len(findings))
+    lines += _more(len(findings))
+    return lines + [line for remedy in remedies_of(findings) for line in layout.labelled("mend", visible_sentence(remedy))]
 
 
 def _not_asked(report: Report, layout: Layout) -> list[Text]:
     """Variables that no call asks for; of layers and networks that none asks for at all, as the other one of a GAN, their names."""
     whole = untouched_networks(report)
-    single = tuple(f for f in report.not_asked if f.path.partition("/")[0] not in whole)
+    single = tuple(f for f in report.not_asked if f.remedy or f.path.partition("/")[0] not in whole)
     lines = _findings("trainable and live, but no call asks for it (not_asked)", single, layout)
     if whole:
         shown, count = list(whole), sum(whole.values())
@@ -71,7 +72,8 @@ def untouched_networks(report: Report) -> dict[str, int]:
     They are told apart by the first part of the paths of their variables.
     """
     asked = {s.path.partition("/")[0] for call in report.calls for s in call.sources}
-    names = [network for network, slash, _ in (f.path.partition("/") for f in report.not_asked) if slash and network not in asked]
+    paths = (f.path.partition("/") for f in report.not_asked if not f.remedy)
+    names = [network for network, slash, _ in paths if slash and network not in asked]
     return {network: count for network in dict.fromkeys(names) if (count := names.count(network)) > 1}
 
 

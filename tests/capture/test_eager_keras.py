@@ -171,6 +171,25 @@ def test_a_list_that_was_taken_before_the_model_was_built(mode: str, trained: bo
     assert report.ok is not trained
 
 
+def test_a_layer_that_is_made_in_the_step() -> None:
+    kept, late = keras.layers.Dense(2), []
+    kept.build((6, 4))
+
+    def step(x: tf.Tensor) -> Any:
+        late.append(tf.Variable(1.0, name="late"))  # late
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(keras.layers.Dense(1, name="anew")(kept(x)) * late[-1])  # anew
+        return tape.gradient(loss, kept.trainable_variables)
+
+    report = tapetrace.check(step, X)
+    assert report.mode == "eager"
+    found = {f.path: f for f in report.not_asked}
+    assert {path: f.location and f.location.code.rpartition("# ")[2] for path, f in found.items()} == {
+        "late": "late", "anew/kernel": "anew", "anew/bias": "anew",
+    }  # fmt: skip
+    assert all(f.remedy.startswith("it is made while the step runs") for f in report.not_asked)
+
+
 def test_a_gradient_that_nobody_applies() -> None:
     w, v = tf.Variable(1.0, name="w"), tf.Variable(2.0, name="v")
     optimizer = keras.optimizers.SGD(0.1)

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tapetrace.model.encoding import report_from_json, report_to_json
 from tapetrace.model.report import Break, Finding, Report, RootCause, TargetResult
 from tapetrace.model.words import Cause, Verdict
 from tapetrace.render.folding import fold
 from tapetrace.render.github import render_github
-from tapetrace.render.html_text import headline
+from tapetrace.render.html_links import link
+from tapetrace.render.html_text import answers, headline
 from tapetrace.render.markdown import render_markdown
 from tapetrace.render.outline import outline
 from tapetrace.render.sarif import render_sarif
@@ -175,6 +177,18 @@ def test_an_empty_list_of_sources_is_said_with_its_mend_in_all_formats() -> None
     for said in (render_text(found), render_markdown(found), render_github(found), render_sarif(found)):
         assert "take `trainable_variables` after the model was called once" in said
     assert "~ no source was asked for" in render_text(replace(found, not_asked=()))
+
+
+def test_the_mend_of_findings_is_said_once_in_all_formats() -> None:
+    found: Report = replace(connected(), not_asked=tuple(Finding(name, f"made/{name}", at(8), "make it <before>") for name in ("kernel", "bias")))
+    assert report_from_json(report_to_json(found)).not_asked == found.not_asked
+    text = render_text(found)
+    assert text.count("     mend   make it <before>") == 1
+    assert "--frozen" not in text
+    assert render_markdown(found).count("Mend: make it") == 1
+    assert render_github(found).count("no call asks for it. make it <before>") == 2
+    assert render_sarif(found).count("no gradient call asks for it. make it <before>") == 2
+    assert str(answers(found, link(found, {}))).count("mend: make it &lt;before&gt;") == 1
 
 
 def test_many_findings_fold() -> None:
