@@ -37,13 +37,16 @@ def diff(
 ) -> None:
     """Say what changed between two reports of a step: sources that lost or regained their gradient, other causes, what is new or gone."""
     with answering(debug):
+        from tapetrace.api import load
         from tapetrace.comparing import check_suffix, compare, render_comparison, write_comparison
+        from tapetrace.model.encoding import report_with_short_paths
 
         settings = resolve({"source": source, "color": color}, os.environ, Path.cwd())
         for file in output or []:
             check_suffix(file)
             check_folder(file)
-        found = compare(before, after)
+        reports = [load(before), load(after)]  # calls are matched by their code, which must not be gone before
+        found = compare(*(reports if settings.source else map(report_with_short_paths, reports)))
         for file in output or []:
             write_comparison(found, file, source=settings.source)
             complain(f"wrote {file}")

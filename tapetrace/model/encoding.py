@@ -18,11 +18,13 @@ from tapetrace.errors import ReportError
 from tapetrace.model.decoding import SCHEMA, report_from_dict
 from tapetrace.model.graph_encoding import graph_to_dict
 from tapetrace.model.locations_encoding import frame_to_dict, location_to_dict, placed
-from tapetrace.model.privacy import without_source
+from tapetrace.model.privacy import with_short_paths, without_source
 from tapetrace.model.report import BlindSpot, Break, CallResult, Finding, Intermittent, Numbers, Report, RootCause, SourceResult
 from tapetrace.model.trace import TraceError
 
-__all__ = ["SCHEMA", "report_from_dict", "report_from_json", "report_to_dict", "report_to_json", "report_without_source"]
+__all__ = [
+    "SCHEMA", "report_from_dict", "report_from_json", "report_to_dict", "report_to_json", "report_with_short_paths", "report_without_source",
+]  # fmt: skip
 
 
 def report_to_dict(report: Report) -> dict[str, Any]:
@@ -54,6 +56,11 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 def report_without_source(report: Report) -> Report:
     """The report as it may be handed to others: without lines of code, and with no path that tells where the project lies."""
     return report_from_dict(without_source(report_to_dict(report)))
+
+
+def report_with_short_paths(report: Report) -> Report:
+    """The report with its lines of code, and no path that tells where the project lies."""
+    return report_from_dict(with_short_paths(report_to_dict(report)))
 
 
 def report_to_json(report: Report, *, source: bool = True) -> str:

@@ -45,7 +45,12 @@ def last_parts(files: Iterable[str]) -> dict[str, str]:
 
 
 def without_source(data: Any) -> Any:
-    """Plain data with every ``code`` empty and no whole path: files are named from the working directory, or from the folder of the target."""
+    """Plain data with every ``code`` empty and no whole path (see `with_short_paths`)."""
+    return _without_code(with_short_paths(data))
+
+
+def with_short_paths(data: Any) -> Any:
+    """Plain data with no whole path: files are named from the working directory, or from the folder of the target."""
     strings = list(_strings("", data))
     folders = _folders(text for key, text in strings if key == "target")
     files = {text: _below(text, folders) for key, text in strings if key == "file"}
@@ -99,8 +104,6 @@ def _hidden(key: str, value: Any, names: Mapping[str, str], spots: list[tuple[st
         return [_hidden(key, item, names, spots) for item in value]
     if not isinstance(value, str):
         return value
-    if key == "code":
-        return ""
     if key == "file":
         return names[value]
     if os.sep not in value:
@@ -108,3 +111,9 @@ def _hidden(key: str, value: Any, names: Mapping[str, str], spots: list[tuple[st
     for whole, short in spots:
         value = value.replace(whole, short)
     return PurePath(value).name if key == "target" and _is_whole(value) else value
+
+
+def _without_code(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: "" if key == "code" else _without_code(item) for key, item in value.items()}
+    return [_without_code(item) for item in value] if isinstance(value, list) else value
