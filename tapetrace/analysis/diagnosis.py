@@ -8,8 +8,8 @@ from dataclasses import replace
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Node
 from tapetrace.analysis.paths import Step
-from tapetrace.analysis.remedies import Situation, remedy_for
-from tapetrace.analysis.ways import PREVENTS, is_python
+from tapetrace.analysis.remedies import Index, Situation, remedy_for
+from tapetrace.analysis.ways import PREVENTS, Passage, is_python
 from tapetrace.model.compiled_loss import is_compiled_loss, remedy_for_metric
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.report import Break
@@ -47,10 +47,26 @@ class Diagnosis:
             tape_was_reset=self.call.tape.was_reset,
             dtype=dtype,
             inner_call=self._inner_call(path) if cause is Cause.OUTSIDE_TAPE else None,
+            index=self._index(step, path, location),
         )
-        detail = self._detail(cause, node, dtype)
+        if step.way.passage is Passage.INDEX:
+            detail = f"`{situation.index.name}` takes integers only" if situation.index else "integers only are taken here"
+        else:
+            detail = self._detail(cause, node, dtype)
         remedy = remedy_for_metric(node.name) or remedy_for(situation)
         return Break(cause, node.name, node.type, location, remedy, detail, self._reenters(node, cause, location))
+
+    def _index(self, step: Step, path: Sequence[Step], here: Location | None) -> Index | None:
+        """The first input on the way on from a step, its own included, that takes integers only."""
+        rest = path[path.index(step) :] if step in path else (step,)
+        found = next((s for s in rest if s.way.passage is Passage.INDEX), None)
+        node = None if found is None else self.flat.nodes[found.node]
+        if found is None or node is None or node.kind != "op":
+            return None
+        gates = self.trace.bodies[node.origin[0]].ops[node.origin[1]].gates
+        name = dict(gates.integers).get(found.input_index, "") if gates else ""
+        there = self.locate(node)
+        return Index(node.type, name, there.frame if there and (here is None or there.key != here.key) else None)
 
     def _reenters(self, node: Node, cause: Cause, left: Location | None) -> Location | None:
         """Where a value came back that had left on another line."""
@@ -90,13 +106,20 @@ class Diagnosis:
         if cause is Cause.NON_FLOAT and dtype:
             return f"the value is {dtype} from here on"
         if cause is Cause.VARIABLE_WRITE and node.kind == "op" and node.inputs:
-            return f"written into {self.flat.nodes[node.inputs[0][0]].name} and read back"
+            return f"written into {self._behind(node.inputs[0][0]).name} and read back"
         if cause is Cause.NOT_PROBED:
             gates = self.trace.bodies[node.origin[0]].ops[node.origin[1]].gates
             return gates.note if gates else ""
         if cause is Cause.CAPTURED_VALUE and node.outputs:
             return f"{node.outputs[0]} was made before the step"
         return ""
+
+    def _behind(self, n: int) -> Node:
+        """The variable whose handle this node hands into a branch, a loop or on."""
+        node = self.flat.nodes[n]
+        while node.inputs and (node.kind in ("arg", "loop") or node.type == "Identity"):
+            node = self.flat.nodes[node.inputs[0][0]]
+        return node
 
     def of_source(self, source: Source, cause: Cause, detail: str = "") -> Break:
         """A break that lies in the source itself, not in an op."""

@@ -25,7 +25,8 @@ class Tables:
         known = self._known.get(key) if op.gates is not None else None
         if known is None:
             rows = op.gates.rows if op.gates is not None else ((Gate.UNKNOWN,) * len(op.outputs),) * len(op.inputs)
-            known = tuple(tuple(judge(op.type, gate, recording) for gate in row) for row in rows)
+            indices = {i for i, _ in op.gates.integers} if op.gates is not None else ()
+            known = tuple(tuple(judge(op.type, gate, recording, i in indices) for gate in row) for i, row in enumerate(rows))
             if op.gates is not None:
                 self._known[key] = known
         return known

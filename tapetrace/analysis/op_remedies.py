@@ -5,14 +5,13 @@ Checked op by op on TensorFlow 2.21; op types that are not listed get the genera
 
 from __future__ import annotations
 
-_STRAIGHT = "is flat almost everywhere: pass the gradient straight through with"
+from collections.abc import Sequence
+
+_POSITION = "`w = tf.nn.relu(1. - tf.abs(x[..., None] - tf.range(n, dtype=x.dtype)))`"
+"""Linear interpolation: the weight of each of n places for a float position ``x``."""
 _INDEX = "an index has no gradient: weigh all candidates with `w = tf.nn.softmax(k * scores)` and sum them, or keep the hard choice and write"
 _SCORE = "use the score function, `log_prob(sample) * tf.stop_gradient(reward)`, in the loss"
 _SOFT_COUNT = "counting has no gradient: use soft bins, `tf.reduce_sum(tf.exp(-(((x[:, None] - centres) / width) ** 2)), axis=0)`"
-_GATHER = (
-    "gradient passes to the rows that are looked up, never to the index: weigh all rows instead, "
-    "`tf.matmul(tf.nn.softmax(k * scores), table)`, or let gradient reach the scores by another way"
-)
 _TEXT = "text carries no gradient: keep the number itself for the loss, and use its text only for printing"
 _SOFT_LOGIC = "True and False carry no gradient: use soft values between 0 and 1, `a * b` for and, `a + b - a * b` for or, `1 - a` for not"
 _PARTS = "nothing of a shape depends on the values: use the values themselves, or a size that is fixed"
@@ -20,10 +19,6 @@ _METRIC = "is a metric and has no gradient: train on a smooth loss, and keep it 
 _DECODER = "decoding has no gradient: train on `tf.nn.ctc_loss` of the logits, and decode only to report"
 
 _OPS: dict[str, str] = {
-    "Round": f"`tf.round` {_STRAIGHT} `x + tf.stop_gradient(tf.round(x) - x)`",
-    "Rint": f"`tf.math.rint` {_STRAIGHT} `x + tf.stop_gradient(tf.math.rint(x) - x)`",
-    "Floor": f"`tf.floor` {_STRAIGHT} `x + tf.stop_gradient(tf.floor(x) - x)`",
-    "Ceil": f"`tf.math.ceil` {_STRAIGHT} `x + tf.stop_gradient(tf.math.ceil(x) - x)`",
     "Sign": "`tf.sign` is flat, and TensorFlow returns zeros without a warning: use `tf.tanh(k * x)`, or pass the gradient straight through "
     "with `x + tf.stop_gradient(tf.sign(x) - x)`",
     "FloorDiv": "`//` is flat almost everywhere: divide with `/`, `q = a / b`, and pass the gradient straight through with "
@@ -102,8 +97,10 @@ _SAME_AS: dict[str, str] = {
     "NonMaxSuppressionV5": "NonMaxSuppression",
 }
 
+_ROUND = {"Round": "tf.round", "Rint": "tf.math.rint", "Floor": "tf.floor", "Ceil": "tf.math.ceil"}
+_WHOLE = frozenset({*_ROUND, "Cast", "FloorDiv", "TruncateDiv"})
+
 _FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"Gather", "GatherV2", "GatherNd", "ResourceGather", "ResourceGatherNd"}), _GATHER),
     (frozenset({"LogicalAnd", "LogicalOr", "LogicalNot", "Any", "All"}), _SOFT_LOGIC),
     (frozenset({"Shape", "ShapeN", "Size", "Rank"}), _PARTS),
     (frozenset({"CTCGreedyDecoder", "CTCBeamSearchDecoder"}), _DECODER),
@@ -119,10 +116,62 @@ _FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
 )
 
 
+_SOFT_INDEX: tuple[tuple[str, frozenset[str], str], ...] = (
+    (
+        "indices",
+        frozenset({"GatherNd", "ResourceGatherNd"}),
+        f"interpolate with one weight a coordinate, `tf.einsum('...i,...j,ij->...', w0, w1, table)`, each {_POSITION} of a float coordinate `x`",
+    ),
+    (
+        "indices",
+        frozenset({"Gather", "GatherV2", "ResourceGather"}),
+        f"weigh all rows, `tf.tensordot(w, table, 1)`, with `w = tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}",
+    ),
+    (
+        "indices",
+        frozenset({"OneHot"}),
+        "use `w = tf.nn.softmax(k * scores)` in its place, or `w + tf.stop_gradient(one_hot - w)` to keep the hard choice; for a float position "
+        f"`x`, {_POSITION}",
+    ),
+)
+
+
+def soft_index(op_type: str, name: str) -> str:
+    """What to write where input ``name`` of ``op_type`` takes nothing but integers."""
+    if name == "segment_ids":
+        return f"let each row belong to the segments in part, `tf.tensordot(w, rows, [[0], [0]])`, with a float id `x` and {_POSITION}"
+    found = next((s for input_name, types, s in _SOFT_INDEX if input_name == name and op_type in types), "")
+    return (
+        found or f"take a number that is fixed, or weigh all candidates, with `tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}"
+    )
+
+
+def makes_whole(op_type: str) -> bool:
+    """Whether ``op_type`` makes whole numbers of floats."""
+    return op_type in _WHOLE
+
+
+def remedy_for_rounding(op_types: Sequence[str]) -> str:
+    """What to do about these ops of one line; empty when they do anything but round.
+
+    >>> remedy_for_rounding(["Floor", "Round"]).partition(":")[0]
+    '`tf.floor` and `tf.round` are flat almost everywhere'
+    """
+    names = [_ROUND.get(t, "") for t in op_types]
+    if not names or not all(names):
+        return ""
+    if len(names) == 1:
+        return f"`{names[0]}` is flat almost everywhere: pass the gradient straight through with `x + tf.stop_gradient({names[0]}(x) - x)`"
+    listed = f"{', '.join(f'`{n}`' for n in names[:-1])} and `{names[-1]}`"
+    return f"{listed} are flat almost everywhere: pass the gradient straight through each, `x + tf.stop_gradient({names[0]}(x) - x)` for the first"
+
+
 def remedy_for_op(op_type: str, dtype: str = "") -> str:
     """What to write instead of ``op_type``; empty if nothing special is known. ``dtype`` is the dtype of the value behind the op."""
     if op_type == "Cast":
         return _remedy_for_cast(dtype)
+    if op_type in _ROUND:
+        return remedy_for_rounding([op_type])
     special = _OPS.get(_SAME_AS.get(op_type, op_type))
     if special:
         return special

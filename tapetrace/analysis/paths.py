@@ -12,6 +12,7 @@ from tapetrace.analysis.ways import Passage, Way
 from tapetrace.model.words import Cause
 
 _NOT_RECORDED = frozenset({Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED})
+_BREAKS = frozenset({Passage.CLOSED, Passage.INDEX})
 _AFTER_BACKWARD = 3
 """Extra cost of a write that stores the result of a gradient call: through an optimizer's update everything hangs together somehow."""
 
@@ -134,7 +135,7 @@ def breaks_on(steps: Iterable[Step]) -> list[Step]:
     stretch: Stretch = None
     for step in steps:
         cause = step.way.cause
-        if step.way.passage is Passage.CLOSED and not (cause in _NOT_RECORDED and cause is stretch):
+        if step.way.passage in _BREAKS and not (cause in _NOT_RECORDED and cause is stretch):
             found.append(step)
         if cause in _NOT_RECORDED:
             stretch = cause

@@ -9,10 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from tapetrace.analysis.op_remedies import remedy_for_op
+from tapetrace.analysis.op_remedies import makes_whole, remedy_for_op, soft_index
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An input that takes integers only: its op's type, its name, and the line where it stands, None if that is the line of the break."""
+
+    op_type: str
+    name: str
+    frame: Frame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +37,8 @@ class Situation:
     ``branch`` names the branch that connects the source (``true``, ``false``, or the number of a case), ``condition`` is the op type of what
     decides. ``source_line`` is the code of the line, when ``location`` does not hold it. ``inner_call``, for ``outside_tape``, is another gradient
     call whose result the target was computed from, and which ran outside the tape as well. ``raises``, for ``not_probed``: the gradient function
-    raised in the user's own gradient call.
+    raised in the user's own gradient call. ``is_keras``: the source is a Keras 3 variable. ``watches_variables`` is False when the tape was opened
+    with ``watch_accessed_variables=False``. ``index`` is where the value is handed in, here or further on, that can be nothing but an integer.
     """
 
     cause: Cause
@@ -46,6 +57,9 @@ class Situation:
     source_line: str = ""
     inner_call: Frame | None = None
     raises: bool = False
+    is_keras: bool = False
+    watches_variables: bool = True
+    index: Index | None = None
 
     @property
     def code(self) -> str:
@@ -59,6 +73,8 @@ def remedy_for(situation: Situation) -> str:
     >>> remedy_for(Situation(Cause.STOP_GRADIENT))
     'remove the `tf.stop_gradient` here, or leave what it freezes out of the sources if it is meant'
     """
+    if situation.index is not None and (situation.op_type == situation.index.op_type or makes_whole(situation.op_type)):
+        return _index(situation, situation.index)
     return _BY_CAUSE[situation.cause](situation)
 
 
@@ -66,12 +82,17 @@ def _the_variable(s: Situation) -> str:
     return f"`{s.variable}`" if s.variable else f"the {s.kind}"
 
 
-def _with_line(s: Situation) -> str:
+def _with_line(s: Situation, arguments: str = "") -> str:
     """The ``with`` line in words, with its number where it is known, and its file where that is another one."""
     if s.tape_opened is None:
-        return "`with tf.GradientTape()`"
-    elsewhere = s.location is not None and s.location.file != s.tape_opened.file
-    return f"`with tf.GradientTape()` on line {s.tape_opened.line}{f' of {s.tape_opened.file}' if elsewhere else ''}"
+        return f"`with tf.GradientTape({arguments})`"
+    return f"`with tf.GradientTape({arguments})` on {_line(s, s.tape_opened)}"
+
+
+def _line(s: Situation, frame: Frame) -> str:
+    """The number of a line, and its file where that is another one."""
+    elsewhere = s.location is not None and s.location.file != frame.file
+    return f"line {frame.line}{f' of {PurePath(frame.file).name}' if elsewhere else ''}"
 
 
 def _stop_gradient(s: Situation) -> str:
@@ -136,6 +157,15 @@ def _no_gradient_registered(s: Situation) -> str:
     )
 
 
+def _index(s: Situation, index: Index) -> str:
+    """Of the break itself, or of one that makes whole numbers for it: then both places have to be written anew."""
+    soft = soft_index(index.op_type, index.name)
+    if s.op_type == index.op_type:
+        return f"`{index.name}` has no gradient: {soft}"
+    at = f" on {_line(s, index.frame)}" if index.frame else ""
+    return f"this becomes `{index.name}` of `{index.op_type}`{at}, and that has no gradient: keep it float and write both anew, {soft}"
+
+
 def _non_float(s: Situation) -> str:
     what = f"{'an' if s.dtype.startswith('int') else 'a'} {s.dtype} value" if s.dtype else "an integer, bool or string"
     at = f" of `{s.op_type}`" if s.op_type else ""
@@ -187,15 +217,12 @@ def _not_watched(s: Situation) -> str:
     if s.kind == "tensor":
         opened = f", right after {_with_line(s)}" if s.tape_opened else ""
         return f"call `tape.watch({name if name.isidentifier() else 'x'})` before the tensor is used{opened}"
+    watch = f"call `tape.watch({'v.value' if s.is_keras else 'v'})` with {_the_variable(s)} as `v`"
     if not s.trainable:
-        return (
-            f"{_the_variable(s)} has `trainable=False`: ask for `trainable_variables` in place of `variables`, or call `tape.watch` on it if its "
-            "gradient is wanted"
-        )
-    return (
-        f"the tape did not see {_the_variable(s)} read (it was opened with `watch_accessed_variables=False`, or a raw op was given the handle): "
-        "call `tape.watch` on it before that"
-    )
+        return f"{_the_variable(s)} has `trainable=False`: ask for `trainable_variables` in place of `variables`, or {watch} if it is meant"
+    if not s.watches_variables:
+        return f"{watch} right after {_with_line(s, 'watch_accessed_variables=False')}, or let that tape watch what is read"
+    return f"{watch} before a raw op is given its handle: the tape did not see it read"
 
 
 def _non_float_source(s: Situation) -> str:

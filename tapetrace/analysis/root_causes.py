@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tapetrace.analysis.connection import Connection
 from tapetrace.analysis.flat import Tensor
+from tapetrace.analysis.op_remedies import remedy_for_rounding
 from tapetrace.analysis.sources import Answer
 from tapetrace.analysis.ways import PREVENTS, Passage, Way
 from tapetrace.model.report import Break, RootCause
@@ -151,6 +152,13 @@ class _Reopening:
         return all(a.tensor is not None and a.tensor not in spared for a in group.blocks)
 
 
+def _remedy(group: _Group) -> str:
+    """That of the first break; of several ops that round, one that speaks of each."""
+    types = sorted(set(group.ops.values()))
+    shared = remedy_for_rounding(types) if len(types) > 1 else ""
+    return shared if group.first.remedy == remedy_for_rounding([group.first.type]) and shared else group.first.remedy
+
+
 def _name(answer: Answer) -> str:
     return answer.source.path or answer.source.name
 
@@ -167,6 +175,6 @@ def find_root_causes(connection: Connection, answers: list[Answer], call: int) -
         first = group.first
         found.append((place, RootCause(
             0, first.cause, first.location, tuple(sorted(group.ops.items())), tuple(dict.fromkeys(_name(a) for a in group.blocks)),
-            reopening.reconnects(group), first.remedy, first.detail, first.reenters, reopening.dominates(group), call,
+            reopening.reconnects(group), _remedy(group), first.detail, first.reenters, reopening.dominates(group), call,
         )))  # fmt: skip
     return sorted(found, key=lambda pair: (-len(pair[1].reconnects), -len(pair[1].blocks)))

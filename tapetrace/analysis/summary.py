@@ -54,6 +54,6 @@ def _column(flat: Flat, end: list[Tensor], rows: Sequence[Tensor]) -> list[Way]:
             way = Way(Passage.CLOSED, Cause.NO_GRADIENT_REGISTERED, if_registered=True)
         else:
             first = breaks_on(paths.steps(t))[0].way
-            way = first if first.passage is Passage.CARRIED else Way(Passage.CLOSED, first.cause)
+            way = first if first.passage in (Passage.CARRIED, Passage.INDEX) else Way(Passage.CLOSED, first.cause)
         column.append(replace(way, is_zero=t in zeros and way.passage is not Passage.OPEN, raises=raises))
     return column

@@ -19,6 +19,8 @@ class Passage(Enum):
     CLOSED = "closed"
     CARRIED = "carried"
     """Closed because the value had lost its gradient before it came here: an integer handed on. The break stands upstream."""
+    INDEX = "index"
+    """As CARRIED, but where nothing except an integer can be handed in: an index or a size. It stays closed when the break upstream is mended."""
     NO_DATA = "no_data"
     """No value flows here, only a shape or the identity of a variable: neither a path for gradient nor one for data."""
 
@@ -44,6 +46,7 @@ class Way:
 
 OPEN = Way(Passage.OPEN)
 CARRIED = Way(Passage.CARRIED, Cause.NON_FLOAT)
+INDEX = Way(Passage.INDEX, Cause.NON_FLOAT)
 CARRIED_WRITE = Way(Passage.CARRIED, Cause.VARIABLE_WRITE)
 NO_DATA = Way(Passage.NO_DATA)
 WRITE = Way(Passage.CLOSED, Cause.VARIABLE_WRITE)
@@ -96,11 +99,14 @@ def _type_family(op_type: str) -> str | None:
 
 
 @cache
-def judge(op_type: str, gate: Gate, recording: Recording) -> Way:
-    """The way through a gate: what the op is comes first, then what its gradient function says, then what the tape recorded."""
+def judge(op_type: str, gate: Gate, recording: Recording, is_index: bool = False) -> Way:
+    """The way through a gate: what the op is comes first, then what its gradient function says, then what the tape recorded. ``is_index``: the
+    input can be nothing but an integer."""
     if op_type in _SHAPE_ONLY:
         return NO_DATA
     way = _BY_GATE[gate]
+    if way is CARRIED and is_index:
+        return INDEX
     if way.passage is Passage.OPEN:
         return unrecorded(way, recording)
     family = _type_family(op_type)
@@ -121,7 +127,7 @@ def unrecorded(way: Way, recording: Recording) -> Way:
 
 def is_recorded_for(way: Way) -> bool:
     """Whether a tape records an op on account of an input that is on it: not for integers, nor for what no tensor shows."""
-    return way.passage not in (Passage.CARRIED, Passage.NO_DATA) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
+    return way.passage not in (Passage.CARRIED, Passage.INDEX, Passage.NO_DATA) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
 
 
 def is_python(op_type: str) -> bool:

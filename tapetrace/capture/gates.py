@@ -10,6 +10,7 @@ from typing import Any
 
 from tapetrace.capture import private
 from tapetrace.capture.dependence import CALLS, CONDITIONALS, LOOPS
+from tapetrace.capture.integer_inputs import integer_inputs
 from tapetrace.capture.probe import GradientDisabled, ProbeFailed, ask, is_small_constant
 from tapetrace.model.trace import Gate, GateTable
 
@@ -103,7 +104,8 @@ def _gates(op: Any, override: str, is_registered: bool, function: Callable[..., 
                 return Gate.NON_FLOAT_INPUT
             return gate_of(i, j) if outputs[j] else Gate.NON_FLOAT_OUTPUT
 
-        return GateTable(tuple(tuple(gate(i, j) for j in range(len(outputs))) for i in range(len(inputs))), note)
+        rows = tuple(tuple(gate(i, j) for j in range(len(outputs))) for i in range(len(inputs)))
+        return GateTable(rows, note, integer_inputs(op) if not all(inputs) else ())
 
     def always(gate: Gate, note: str = "") -> GateTable:
         return table(lambda i, j: gate, note)

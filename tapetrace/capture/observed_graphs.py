@@ -49,7 +49,7 @@ class ObservedGraph(Recorder):
 
     def _keep_variables(self) -> None:
         """A graph holds its variables weakly, and those of a function that has returned are gone when the program ends."""
-        self._variables = self.root.variables
+        self._variables = private.variables_of(self.root)
 
     def _reused(self, call: CallRecord, sources: Any, ask: Callable[[], Any]) -> Any:
         call.tape_reused = True

@@ -50,6 +50,11 @@ tf_stack = _find("tensorflow.python.util.tf_stack")
 """The Python stack as TensorFlow records it, with AutoGraph's lines mapped back: ``extract_stack()``."""
 
 
+def variables_of(graph: Any) -> tuple[Any, ...]:
+    """The variables that the functions of a graph read, trainable or not; so far, if its trace has not come to its end."""
+    return tuple(graph.variables or getattr(graph, "_watched_variables", ()))
+
+
 _gradient_function = _find("tensorflow.python.eager.backprop", "_gradient_function")
 _maybe_compile = _find("tensorflow.python.ops.gradients_util", "_MaybeCompile")
 

@@ -139,7 +139,7 @@ def describe_trace(
     names = VariableNames()
     others = name_variables(calls, names)
     for call in calls:
-        names.add(call.root.variables)
+        names.add(private.variables_of(call.root))
     before = Before(current_history(), recorder.locator)
     extraction = Extraction(recorder.snapshots, GateProber(), names, before.past)
     drafts = [recorder.snapshots.drafts[call.body] for call in calls]

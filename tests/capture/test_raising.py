@@ -31,6 +31,20 @@ def test_before_the_gradient_call() -> None:
     assert raised.value.exit_code == 2
 
 
+def test_a_variable_that_the_step_wrote_has_its_name_though_the_trace_did_not_end() -> None:
+    state = tf.Variable(X, trainable=False, name="state")
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            state.assign(W * x)
+            y = tf.sin(state)
+        return tape.gradient(y, W).shape
+
+    report = tapetrace.check(step, X, mode="graph")
+    assert report.error is not None
+    assert [b.detail for b in report.calls[0].sources[0].breaks] == ["written into state and read back"]
+
+
 def test_after_the_gradient_call() -> None:
     def step(x: tf.Tensor) -> Any:
         with tf.GradientTape() as tape:

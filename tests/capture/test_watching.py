@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
+import tapetrace
 from tests.capture.cases import Case, Cases
 
 CASES = case = Cases()
@@ -277,6 +279,21 @@ def a_handle_given_to_a_raw_op() -> Any:
         return tape.gradient(y, [w, v, u])
 
     return step, (X,)
+
+
+def test_what_is_told_to_be_watched_is_watched() -> None:
+    layer, w = keras.layers.Dense(2, use_bias=False), tf.Variable(2.0)
+    layer.build((2, 2))
+
+    def step(watched: list[Any]) -> Any:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(watched)
+            y = w * layer(tf.ones([2, 2]))
+        return tape.gradient(y, [layer.kernel, w])
+
+    told = [s.breaks[0].remedy for s in tapetrace.check(step, []).calls[0].sources]
+    assert ["tape.watch(v.value)" in told[0], "tape.watch(v)" in told[1]] == [True, True]
+    assert tapetrace.check(step, [layer.kernel.value, w]).ok
 
 
 @pytest.mark.parametrize("one", CASES, ids=lambda c: c.name)

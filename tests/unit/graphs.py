@@ -35,9 +35,9 @@ HANDLE = TensorSpec("resource", ())
 
 
 @cache
-def shared(rows: tuple[tuple[Gate, ...], ...]) -> GateTable:
+def shared(rows: tuple[tuple[Gate, ...], ...], integers: tuple[tuple[int, str], ...] = ()) -> GateTable:
     """Ops that look alike share their gates, as those do that TensorFlow was asked about."""
-    return GateTable(rows)
+    return GateTable(rows, "", integers)
 
 
 def spec(dtype: str) -> TensorSpec:
@@ -92,9 +92,10 @@ class Graph:
 
     def op(
         self, name: str, inputs: str = "", gate: Gate = Gate.OPEN, *, gates: Mapping[tuple[int, int], Gate] | None = None, type: str = "Op",
-        dtypes: str = "float32", line: int | None = None, made_by: int | None = None, hidden: tuple[str, Cause] | None = None,
+        dtypes: str = "float32", line: int | None = None, made_by: int | None = None, hidden: tuple[str, Cause] | None = None, integers: str = "",
     ) -> Graph:  # fmt: skip
-        """``gate`` for all ways, ``gates`` for single ones; integers carry nothing, as TensorFlow sees to it."""
+        """``gate`` for all ways, ``gates`` for single ones; integers carry nothing, as TensorFlow sees to it. ``integers`` names the inputs that can
+        be nothing else, a dash stands for one that can."""
         reads = self.refs(inputs)
         outputs = tuple(spec(d) for d in dtypes.split())
 
@@ -107,8 +108,9 @@ class Graph:
             return Gate.NON_FLOAT_OUTPUT if outputs[j].dtype.startswith(("int", "bool")) and gate is Gate.OPEN else gate
 
         rows = tuple(tuple(table(i, j) for j in range(len(outputs))) for i in range(len(reads)))
+        only = tuple((i, name) for i, name in enumerate(integers.split()) if name != "-")
         lost = Hidden(self.refs(hidden[0]), hidden[1]) if hidden else None
-        return self.add(Op(name, type, reads, outputs, shared(rows), None, self.order, made_by, None, lost), line)
+        return self.add(Op(name, type, reads, outputs, shared(rows, only), None, self.order, made_by, None, lost), line)
 
     def read(self, name: str, variable: str, line: int | None = None) -> Graph:
         return self.op(name, variable, type="ReadVariableOp", line=line)

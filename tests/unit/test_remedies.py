@@ -8,7 +8,7 @@ import pytest
 
 from tapetrace.analysis.explanations import EXPLANATIONS, explain_cause, find_explanation
 from tapetrace.analysis.op_remedies import remedy_for_op
-from tapetrace.analysis.remedies import Situation, remedy_for
+from tapetrace.analysis.remedies import Index, Situation, remedy_for
 from tapetrace.errors import UsageError
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause
@@ -65,8 +65,13 @@ def test_every_cause_has_a_remedy_of_one_sentence(cause: Cause, op_type: str, ki
         (Situation(Cause.CUSTOM_GRADIENT), "return `upstream` times the derivative"),
         (Situation(Cause.NOT_WATCHED, kind="tensor", variable="x", tape_opened=OPENED), "`tape.watch(x)` before the tensor is used, right after"),
         (Situation(Cause.NOT_WATCHED, kind="tensor", variable="Const:0"), "call `tape.watch(x)`"),
-        (Situation(Cause.NOT_WATCHED, variable="w", trainable=False), "`w` has `trainable=False`"),
-        (Situation(Cause.NOT_WATCHED, variable="w"), "the tape did not see `w` read (it was opened with `watch_accessed_variables=False`"),
+        (Situation(Cause.NOT_WATCHED, variable="w", trainable=False), "`w` has `trainable=False`: ask for `trainable_variables`"),
+        (Situation(Cause.NOT_WATCHED, variable="w", is_keras=True, trainable=False), "`tape.watch(v.value)` with `w` as `v`"),
+        (
+            Situation(Cause.NOT_WATCHED, variable="w", is_keras=True, watches_variables=False, tape_opened=OPENED),
+            "`tape.watch(v.value)` with `w` as `v` right after `with tf.GradientTape(watch_accessed_variables=False)` on line 34",
+        ),
+        (Situation(Cause.NOT_WATCHED, variable="w"), "`tape.watch(v)` with `w` as `v` before a raw op is given its handle"),
         (Situation(Cause.NON_FLOAT_SOURCE, variable="w", dtype="int32"), "`w` is int32, and only floats are differentiated: make it with a float"),
         (Situation(Cause.NON_FLOAT_SOURCE, dtype="string"), "text cannot be trained"),
         (Situation(Cause.NEVER_READ, variable="w", layer="pool"), "never reads `w`: call its layer `pool`"),
@@ -89,7 +94,13 @@ def test_every_cause_has_a_remedy_of_one_sentence(cause: Cause, op_type: str, ki
         (Situation(Cause.NON_FLOAT, op_type="StatelessMultinomial"), "Gumbel-softmax"),
         (Situation(Cause.NO_GRADIENT_REGISTERED, op_type="RandomPoissonV2"), "use the score function"),
         (Situation(Cause.GRADIENT_IS_NONE, op_type="Round"), "`x + tf.stop_gradient(tf.round(x) - x)`"),
-        (Situation(Cause.GRADIENT_IS_NONE, op_type="ResourceGather"), "never to the index"),
+        (Situation(Cause.NON_FLOAT, op_type="ResourceGather", index=Index("ResourceGather", "indices")), "`indices` has no gradient: weigh all rows"),
+        (Situation(Cause.NON_FLOAT, op_type="OneHot", index=Index("OneHot", "depth")), "`depth` has no gradient: take a number that is fixed"),
+        (
+            Situation(Cause.NON_FLOAT, op_type="Cast", dtype="int32", location=HERE, index=Index("UnsortedSegmentSum", "segment_ids", OPENED)),
+            "this becomes `segment_ids` of `UnsortedSegmentSum` on line 34, and that has no gradient: keep it float and write both anew, let",
+        ),
+        (Situation(Cause.NON_FLOAT, op_type="Greater", index=Index("GatherV2", "indices")), "`tf.sigmoid(k * (a - b))` for `a > b`"),
         (Situation(Cause.GRADIENT_IS_NONE, op_type="Betainc"), "gradient for `Betainc` is None for this input"),
         (Situation(Cause.GRADIENT_IS_ZERO, op_type="Sign"), "`tf.tanh(k * x)`"),
         (Situation(Cause.NOT_PROBED, op_type="Odd"), "the gradient of `Odd`: run the check with `--numeric`"),

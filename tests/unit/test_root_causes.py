@@ -46,6 +46,25 @@ def test_reopening_reconnects_whatever_it_alone_blocks() -> None:
     assert roots(report(graph, sources="u v")) == [("b", "u v", "v"), ("a", "u", "")]
 
 
+def test_an_integer_that_becomes_an_index_is_cut_twice() -> None:
+    """Kept float, it would not go in as an index; both at one line are mended there."""
+    for line, expected in ((2, [("cast", "w", ""), ("take", "w", "")]), (1, [("cast take", "w", "w")])):
+        graph = read_all(Graph(), "w").op("cast", "rw", dtypes="int32", line=1).op("next", "cast", dtypes="int32", line=1).op("rows")
+        found = report(graph.op("take", "rows next", type="Gather", integers="- indices", line=line).op("loss", "take"), sources="w")
+        assert roots(found) == expected
+        assert [b.detail for b in answers(found)["w"].breaks] == ["the value is int32 from here on", "`indices` takes integers only"]
+
+
+def test_an_integer_that_becomes_a_float_again_is_cut_once() -> None:
+    graph = read_all(Graph(), "w").op("cast", "rw", dtypes="int32").op("back", "cast").op("rows").op("take", "rows cast", integers="- indices")
+    assert roots(report(graph.op("loss", "take back"), sources="w")) == [("cast", "w", "w")]
+
+
+def test_ops_that_round_on_one_line_share_a_remedy() -> None:
+    graph = read_all(Graph(), "u v").op("a", "ru", NONE, type="Floor", line=1).op("b", "rv", NONE, type="Round", line=1).op("loss", "a b")
+    assert report(graph, sources="u v").root_causes[0].remedy.startswith("`tf.floor` and `tf.round` are flat")
+
+
 def test_a_source_that_another_way_leads_past_is_reconnected_by_either() -> None:
     graph = read_all(Graph(), "w").op("a", "rw", NONE).op("b", "rw", NONE).op("loss", "a b")
     found = report(graph)

@@ -23,6 +23,13 @@ def test_a_value_written_and_read_back() -> None:
     assert answers(found)["w"].route == ("w", "r", "set", "s", "loss")
 
 
+def test_the_variable_is_named_that_a_branch_of_a_branch_writes() -> None:
+    inner, other = (body(key, "p", handles="q").assign(f"set_{key}", "q", "p").returns("p") for key in "ab")
+    outer = body("outer", "p", "k", "q").cond("deep", "k", "p q", inner, other).returns("deep")
+    graph = step().cond("c", "k", "r k v", outer, outer).read("s", "v").op("loss", "s")
+    assert {b.detail for b in answers(report([graph, outer, inner, other]))["w"].breaks} == {"written into v and read back"}
+
+
 def test_a_write_after_the_read_does_not_matter() -> None:
     found = report(step().read("s", "v").assign("set", "v", "r").op("loss", "s"), sources="w v")
     assert verdicts(found) == {"w": "none", "v": "connected"}
