@@ -11,12 +11,15 @@ from tapetrace.render.dot import scene_to_dot
 from tapetrace.render.engines import TIME_LIMIT, LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
 from tapetrace.render.folding import BUDGET, fold
+from tapetrace.render.pdf_finish import finish_pdf
 from tapetrace.render.scene import Scene
 from tapetrace.render.source_links import Link, links_from
 from tapetrace.render.svg_finish import finish_svg
 from tapetrace.render.units import Details
 
 picture_formats = frozenset({".svg", ".pdf", ".png", ".dot"})
+
+_FINISH = {".svg": finish_svg, ".pdf": finish_pdf}
 
 _BUDGETS = (BUDGET, 40, 12)
 """Boxes in the first picture, and in those that are tried when the layout of the one before takes too long."""
@@ -44,7 +47,8 @@ def write_picture(report: Report, path: Path, *, detail: str = "line", source: b
         beside = path.with_suffix(".dot")
         write_atomic(beside, scene_to_dot(scene).encode("utf-8"))
         raise OutputError(f"{str(path)!r} was not drawn, its graph is in {str(beside)!r}: {error}") from error
-    write_atomic(path, finish_svg(picture, drawn) if suffix == ".svg" else picture)
+    finish = _FINISH.get(suffix)
+    write_atomic(path, finish(picture, drawn) if finish else picture)
     return path
 
 

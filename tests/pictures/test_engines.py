@@ -7,15 +7,20 @@ import re
 import stat
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
 from tapetrace.errors import OutputError
+from tapetrace.model.graph import Status
 from tapetrace.render import engines, picture
+from tapetrace.render.dot import scene_to_dot
 from tapetrace.render.engines import LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
+from tapetrace.render.pdf_finish import finish_pdf
 from tapetrace.render.picture import picture_formats, write_picture
+from tapetrace.render.scene import Kind, Scene, SceneNode
 from tests.unit import drawings
 
 STARTS = {".svg": b"<?xml", ".pdf": b"%PDF-", ".png": b"\x89PNG", ".dot": b"digraph"}
@@ -166,6 +171,21 @@ def test_a_path_that_cannot_be_written(tmp_path: Path, name: str) -> None:
 def test_the_text_of_a_pdf_can_be_searched(tmp_path: Path) -> None:
     data = write_picture(drawings.vae(), tmp_path / "out.pdf").read_bytes()
     assert b"/ToUnicode" in data, "its letters are shapes without a meaning"
+
+
+def test_a_pdf_has_a_title_and_no_ligature(tmp_path: Path) -> None:
+    scene = Scene("first: flow", "affine", (SceneNode("n", Kind.OP, Status.LIVE, "first filter"),))
+    drawn = lay_out(scene_to_dot(scene), "pdf")
+    finished = finish_pdf(drawn, scene)
+    assert finished.startswith(drawn), "the pages are as they were"
+    objects = dict(re.findall(rb"(?<![0-9])([0-9]+) 0 obj\s(.*?)endobj", finished, re.DOTALL))  # the last of a number
+    assert "tapetrace first: flow".encode("utf-16-be").hex().encode() in b"".join(objects.values())
+    tables = [zlib.decompress(s) for s in re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)\s*endstream", b"".join(objects.values()), re.DOTALL)]
+    plain = b"".join(body for body in objects.values() if b"begincmap" in body)
+    assert not re.search(rb"<fb0[0-6]>\s*\n", plain + b"".join(tables), re.IGNORECASE)
+    for number, offset in re.findall(rb"\n([0-9]+) 1\n([0-9]{10}) 00000 n", finished):
+        assert finished[int(offset) :].startswith(number + b" 0 obj")
+    assert finish_pdf(b"%PDF-1.7 and nothing else", scene) == b"%PDF-1.7 and nothing else"
 
 
 def test_a_device_is_written_to_directly() -> None:
