@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapetrace.analysis.connection import Connection
-from tapetrace.analysis.flat import Flat, Tensor
+from tapetrace.analysis.flat import Flat, Node, Tensor
 from tapetrace.analysis.sources import Answer
 from tapetrace.analysis.ways import Passage, Way
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
 from tapetrace.model.report import CallResult
-from tapetrace.model.trace import Trace
+from tapetrace.model.trace import CallKind, Trace
 from tapetrace.model.words import Verdict
 
 
@@ -36,6 +36,16 @@ def _path(answer: Answer) -> str:
     return answer.source.path or answer.source.name
 
 
+def _weights(nodes: Sequence[Node]) -> set[int]:
+    """The nodes that depend on variables and constants alone; the way back of a loop is not looked at."""
+    found: set[int] = set()
+    for n, node in enumerate(nodes):
+        before = {t[0] for t in node.inputs[: node.own_inputs if node.kind == "op" else None] if t[0] < n}
+        if node.type in ("Variable", "Const") or (node.kind in ("op", "arg", "loop") and before and before <= found):
+            found.add(n)
+    return found
+
+
 class _Painter:
     def __init__(self, trace: Trace, connection: Connection, answers: list[Answer], result: CallResult, index: int) -> None:
         self.trace = trace
@@ -48,6 +58,9 @@ class _Painter:
         self.break_of = {b.op: b for b in sorted(breaks, key=lambda b: -b.root_cause)}  # an op closed for two reasons has the weightier number
         self.unread = [a for a in answers if a.tensor is None]
         self.kept = self._kept()
+        self.weights = _weights(self.flat.nodes)
+        branches = [site for site in self.flat.calls if site.kind is CallKind.BRANCH]
+        self.in_branch = {n for site in branches for n in set(range(site.first, site.last)) - {t[0] for t in site.results}}
 
     def _kept(self) -> set[int]:
         """Nodes on a data path between a source and a target, and on the dead ends of broken sources."""
@@ -80,7 +93,7 @@ class _Painter:
     def tensor_status(self, t: Tensor) -> Status:
         live = self.connection.live
         if t in live.always:
-            return Status.LIVE
+            return Status.CONDITIONAL if t[0] in self.in_branch else Status.LIVE
         if t in live.possible:
             return Status.CONDITIONAL
         return Status.OPAQUE if t in live.maybe_opaque else Status.DEAD
@@ -112,12 +125,24 @@ class _Painter:
                 path = _path(answer)
                 scope, label, role = path.rpartition("/")[0], path, Role.SOURCE
                 status = status if status is Status.BREAK else self.source_status(answer)
-            spec = node.outputs[0] if node.outputs else None
+            spec = answer.source.spec if answer is not None else node.outputs[0] if node.outputs else None
             drawn.append(GraphNode(
                 self.name(n), node.type, status, role, found.cause if found else None, found.root_cause if found else 0, scope, label,
                 spec.dtype if spec else "", spec.shape if spec else None, self.trace.locate(*node.origin), (self.index,),
+                self._reads(node) if scope else (),
             ))  # fmt: skip
         return drawn
+
+    def _reads(self, node: Node) -> tuple[str, ...]:
+        """Paths of the variables that are left out and of which, with constants alone, what the op takes in is computed."""
+        nodes, found = self.flat.nodes, dict[int, None]()
+        waiting = [t[0] for t in reversed(node.inputs)]
+        while waiting:
+            n = waiting.pop()
+            if n in self.weights and n not in self.kept and n not in found:
+                found[n] = None
+                waiting.extend(t[0] for t in reversed(nodes[n].inputs))
+        return tuple(nodes[n].name for n in found if nodes[n].type == "Variable")
 
     def _unread_node(self, answer: Answer, name: str) -> GraphNode:
         source, path = answer.source, _path(answer)
@@ -152,6 +177,8 @@ class _Painter:
         order = [Status.LIVE, Status.CONDITIONAL, Status.OPAQUE, Status.DEAD]
         if open_ways:
             status = min((self.tensor_status((n, j)) for j in open_ways), key=order.index)
+            if status is Status.LIVE and t[0] in self.in_branch:
+                status = Status.CONDITIONAL
             return GraphEdge(self.name(t[0]), self.name(n), status)
         closed = next((w for _, w in ways if w.passage is Passage.CLOSED), None)
         if closed is None:

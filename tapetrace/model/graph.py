@@ -78,6 +78,8 @@ class GraphNode:
     shape: tuple[int | None, ...] | None = None
     location: Location | None = None
     calls: tuple[int, ...] = (0,)
+    reads: tuple[str, ...] = ()
+    """Paths of the variables that it reads and that the graph leaves out, since the call does not ask for their gradient."""
 
 
 @dataclass(frozen=True, slots=True)

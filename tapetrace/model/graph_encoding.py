@@ -1,7 +1,7 @@
 """The graph of a report as plain data and back, compact: what a node leaves out is the default, and equal locations are written once.
 
-``{"locations": [{location, library_location}], "nodes": [{name, type, status, role, cause, number, scope, label, dtype, shape, at, calls}],
-"edges": [[tail, head, status, cause]]}``: ``at`` is a position in ``locations``, ``tail`` and ``head`` are positions in ``nodes``.
+``{"locations": [{location, library_location}], "nodes": [{name, type, status, role, cause, number, scope, label, dtype, shape, at, calls,
+reads}], "edges": [[tail, head, status, cause]]}``: ``at`` is a position in ``locations``, ``tail`` and ``head`` are positions in ``nodes``.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def _node_to_dict(node: GraphNode, at: dict[Location, int]) -> dict[str, Any]:
         data["at"] = at[node.location]
     if node.calls != (0,):
         data["calls"] = list(node.calls)
+    if node.reads:
+        data["reads"] = list(node.reads)
     return data
 
 
@@ -73,7 +75,7 @@ def _read_node(data: Reading, locations: list[Location | None]) -> GraphNode:
         found = data.optional(key)
         return found.text() if found else ""
 
-    role, cause, number, at, calls = (data.optional(key) for key in ("role", "cause", "number", "at", "calls"))
+    role, cause, number, at, calls, reads = (data.optional(key) for key in ("role", "cause", "number", "at", "calls", "reads"))
     return GraphNode(
         name=data.field("name").text(),
         type=data.field("type").text(),
@@ -87,6 +89,7 @@ def _read_node(data: Reading, locations: list[Location | None]) -> GraphNode:
         shape=read_shape(data.optional("shape")),
         location=locations[_position(at, len(locations), "locations")] if at else None,
         calls=tuple(c.integer() for c in calls.items()) if calls else (0,),
+        reads=tuple(path.text() for path in reads.items()) if reads else (),
     )
 
 

@@ -11,6 +11,7 @@ from tapetrace.model.report import Report, SourceResult
 from tapetrace.model.words import Cause
 from tapetrace.render import captions
 from tapetrace.render.panels import Panel
+from tapetrace.render.places import Places
 from tapetrace.render.repeats import Calls
 from tapetrace.render.scene import Kind, SceneEdge, SceneNode
 from tapetrace.render.units import Partition, Unit
@@ -30,6 +31,7 @@ class BoxWriter:
         sources = [s for c in reversed(asked) for s in reversed(c.sources)]
         self.results: dict[str, SourceResult] = {s.name: s for s in sources} | {s.label: s for s in sources}
         self.kinds = kinds_of_sources(report)
+        self.places = Places.of(report)
 
     def within(self, panel: Panel, detail: str) -> BoxWriter:
         """A writer for the units of a part of the panel."""
@@ -48,12 +50,12 @@ class BoxWriter:
             return self._break(key, unit, members, sources, ops, group)
         if unit.is_source:
             kind, heading, code, location = Kind.SOURCES, captions.sources_heading([n.label for n in sources]), "", _same_location(sources)
-            footnote = captions.sources_footnote([self.results.get(n.label) for n in sources], len(sources), self._kind(sources))
+            footnote = captions.sources_footnote([self.results.get(n.label) for n in sources], len(sources), self._kind(sources), self.places.place)
         else:
             kind, heading, code, location = self._ops(unit, ops, inside)
             footnote = " · ".join(self._counts(unit, ops, sources, kind))
         return SceneNode(
-            key, kind, unit.status, heading, code, captions.place(location) if ops else "", footnote,
+            key, kind, unit.status, heading, code, self.places.place(location) if ops else "", footnote,
             self._tooltip(location, ops, sources), is_target=unit.is_target, ops=len(ops), sources=len(sources), group=group, members=names,
             at=location.key if location else None,
         )  # fmt: skip
@@ -76,19 +78,18 @@ class BoxWriter:
         if self.detail == "ops" and len(ops) == 1:
             code = location.code if location and self.source else ""
             return Kind.OP, captions.clip(f"{ops[0].label or ops[0].name.rpartition('/')[2]}  {_shape(ops[0])}", captions.NAME_WIDTH), code, location
-        own = unit.scope.removeprefix(inside).removeprefix("/") if inside and f"{unit.scope}/".startswith(f"{inside}/") else unit.scope
-        scope = captions.clip(own, captions.NAME_WIDTH, keep_end=True)
+        scope = captions.clip(self.panel.named(unit.scope, inside), captions.NAME_WIDTH, keep_end=True)
         if self.detail != "layers" and unit.line is not None:
             return Kind.LINE, scope, location.code if location and self.source else "", location
         layers = {self.panel.layers[m] for m in unit.members} - {""}
         lines = {n.location.key for n in ops if n.location}
-        named = scope or unit.scope.rpartition("/")[2]
+        named = scope or self.panel.named(unit.scope, unit.scope.rpartition("/")[0])
         if len(layers) <= 1 and (self.detail == "layers" or len(lines) <= 1):
-            return Kind.LAYER, named or _function(ops) or captions.op_types(ops), "", location
-        ends = [layer.removeprefix(f"{inside}/") for m in unit.members if (layer := self.panel.layers[m])]
+            return Kind.LAYER, named or self._function(ops) or captions.op_types(ops), "", location
+        ends = [self.panel.named(layer, inside) for m in unit.members if (layer := self.panel.layers[m])]
         ends = list(dict.fromkeys((ends[0], ends[-1]))) if ends else []
         between = " … ".join(captions.clip(end, 22, keep_end=True) for end in ends)
-        return Kind.STRETCH, scope or between or named or _function(ops), "", None
+        return Kind.STRETCH, scope or between or named or self._function(ops), "", None
 
     def _counts(self, unit: Unit, ops: Sequence[GraphNode], sources: Sequence[GraphNode], kind: Kind) -> list[str]:
         called = self.calls.said(self.panel.layers[m] for m in unit.members)
@@ -120,7 +121,7 @@ class BoxWriter:
         remedy = known[0].remedy if len(known) == 1 else ""
         return SceneNode(
             key, Kind.BREAK, Status.BREAK, _cause_heading(causes, len(numbers)), location.code if location and self.source else "",
-            captions.place(location), captions.lines_of([" · ".join(words), blocked]),
+            self.places.place(location), captions.lines_of([" · ".join(words), blocked]),
             captions.lines_of([self._tooltip(location, ops, sources), remedy]), numbers, causes, unit.is_target, len(ops), len(sources), group,
             tuple(n.name for n in members), location.key if location else None,
         )  # fmt: skip
@@ -131,6 +132,10 @@ class BoxWriter:
         listed = [captions.clip(f"{n.label or n.name}  {_shape(n)}" if n.role is Role.SOURCE else f"{n.name}  {n.type}", 120) for n in shown]
         head = [f"{shown_path(location.file)}:{location.line}", captions.clip(location.code, 160) if self.source else ""] if location else []
         return captions.lines_of([*head, *listed, f"… {more:,} more" if more else ""])
+
+    def _function(self, nodes: Sequence[GraphNode]) -> str:
+        functions = {name: n.location for n in nodes if (name := self.places.function(n.location))}
+        return captions.names([self.places.function(at, "()" if len(functions) == 1 else "") for at in functions.values()], 2)
 
     def _kind(self, sources: Sequence[GraphNode]) -> str:
         return "variable" if all(n.type in ("Variable", "VarHandleOp") for n in sources) else "source"
@@ -159,14 +164,14 @@ def kinds_of_sources(report: Report) -> dict[str, str]:
 def causes_without_node(report: Report, nodes: Sequence[SceneNode], source: bool) -> list[SceneNode]:
     """A box for each root cause that no node of the drawing carries, so that every number of the text report is on the picture."""
     drawn = {n for node in nodes for n in node.numbers}
-    kinds = kinds_of_sources(report)
+    kinds, places = kinds_of_sources(report), Places.of(report)
     boxes: list[SceneNode] = []
     for c in report.root_causes:
         if c.number not in drawn:
             code = c.location.code if c.location and source else ""
             footnote = captions.lines_of([captions.names(c.blocks), captions.blocked(c, kinds)])
             tooltip = captions.lines_of([f"{shown_path(c.location.file)}:{c.location.line}" if c.location else "", c.remedy])
-            place = captions.place(c.location)
+            place = places.place(c.location)
             at, numbers, causes = c.location.key if c.location else None, (c.number,), (c.cause,)
             key = f"cause_{c.number}"
             boxes.append(SceneNode(key, Kind.BREAK, Status.BREAK, c.cause.value, code, place, footnote, tooltip, numbers, causes, at=at))
@@ -184,11 +189,6 @@ def _cause_heading(causes: Sequence[Cause], numbers: int) -> str:
 def _same_location(nodes: Sequence[GraphNode]) -> Location | None:
     places = {n.location.key: n.location for n in nodes if n.location is not None}
     return next(iter(places.values())) if len(places) == 1 else None
-
-
-def _function(nodes: Sequence[GraphNode]) -> str:
-    functions = list(dict.fromkeys(n.location.function for n in nodes if n.location and n.location.function))
-    return f"{captions.names(functions, 2)}()" if len(functions) == 1 else captions.names(functions, 2)
 
 
 def _shape(node: GraphNode) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tapetrace.model.graph import GraphNode
 from tapetrace.model.locations import Location
@@ -48,14 +47,6 @@ def count(number: int, word: str) -> str:
     return f"{number:,} {word if number == 1 else plural}"
 
 
-def place(location: Location | None) -> str:
-    """``vae.py:33 in train_step``; the folder is left to the hover title."""
-    if location is None:
-        return ""
-    where = f"{PurePath(location.file.replace(chr(92), '/')).name}:{location.line}"
-    return clip(f"{where} in {location.function}" if location.function else where, NAME_WIDTH)
-
-
 def names(all_names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
     """The first few names and how many more, without the path that they share."""
     unique = list(dict.fromkeys(all_names))
@@ -81,7 +72,7 @@ def sources_heading(labels: Sequence[str]) -> str:
     return f"{clip(labels[0], NAME_WIDTH // 2, keep_end=True)} … {clip(labels[-1], NAME_WIDTH // 2, keep_end=True)}"
 
 
-def sources_footnote(found: Sequence[SourceResult | None], total: int, kind: str) -> str:
+def sources_footnote(found: Sequence[SourceResult | None], total: int, kind: str, place: Callable[[Location | None], str]) -> str:
     """How many sources, what TensorFlow hands back for those without gradient, and where it is decided whether others get theirs."""
     words: list[str] = []
     handed = {s.returned for s in found if s is not None and s.is_broken}

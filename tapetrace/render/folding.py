@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapetrace.model.graph import ReportGraph
+from tapetrace.model.locations import Location
 from tapetrace.model.privacy import short_target
 from tapetrace.model.report import Report
 from tapetrace.model.words import Verdict
@@ -13,6 +14,7 @@ from tapetrace.render.boxes import BoxWriter, causes_without_node
 from tapetrace.render.grouping import arrange
 from tapetrace.render.outline import EMPTY
 from tapetrace.render.panels import Panel
+from tapetrace.render.places import Places
 from tapetrace.render.repeats import fold_repeats
 from tapetrace.render.scene import Scene, SceneEdge, SceneGroup, SceneNode
 from tapetrace.render.stretches import SMALLEST_BUDGET, fold_breaks, fold_to_budget
@@ -47,10 +49,12 @@ def fold(report: Report, *, detail: str = "line", budget: int = BUDGET, source: 
     nodes: list[SceneNode] = []
     edges: list[SceneEdge] = []
     groups: list[SceneGroup] = []
+    places = Places.of(report)
     for i, panel in enumerate(panels):
         writer = BoxWriter(report, panel, i, detail, source)
         partition = folded[i][1]
-        arranged = arrange(panel, partition, _call_group(report, panel, i) if len(panels) > 1 else None, i, _function_of(report, panel))
+        frame = _call_group(report, panel, i, places) if len(panels) > 1 else None
+        arranged = arrange(panel, partition, frame, i, places, _asked_at(report, panel))
         groups += arranged.groups
         nodes += [writer.node(k, unit, arranged.around[k], arranged.inside[k]) for k, unit in enumerate(partition.units)]
         edges += writer.edges(partition)
@@ -100,17 +104,16 @@ def _raised(report: Report) -> list[str]:
     return [captions.clip(words, 80) for words in (*said, *([f"the step raises {report.error.type}"] if report.error else []))]
 
 
-def _call_group(report: Report, panel: Panel, index: int) -> SceneGroup:
+def _call_group(report: Report, panel: Panel, index: int, places: Places) -> SceneGroup:
     call = report.calls[panel.call] if panel.call is not None and panel.call < len(report.calls) else None
     title = f"gradient call {index + 1}"
     if call is not None:
         broken = sum(s.is_broken for s in call.sources)
-        where = f"  ·  {captions.place(call.location)}" if call.location else ""
+        where = f"  ·  {places.place(call.location)}" if call.location else ""
         title += f"{where}  ·  {broken} of {len(call.sources)} without gradient"
     return SceneGroup(f"call_{index}", title, None, is_call=True)
 
 
-def _function_of(report: Report, panel: Panel) -> str:
-    """The function that makes the gradient call: its lines stand free, those of other functions are put into a box."""
-    call = report.calls[panel.call] if panel.call is not None and panel.call < len(report.calls) else None
-    return call.location.function if call is not None and call.location is not None else ""
+def _asked_at(report: Report, panel: Panel) -> Location | None:
+    """Where the gradient call is made: the lines of that function stand free, those of others are put into a box."""
+    return report.calls[panel.call].location if panel.call is not None and panel.call < len(report.calls) else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from tapetrace.model.graph import Role, Status, name_in_call
+from tapetrace.model.graph import Role, Status
 from tapetrace.render.captions import CODE_WIDTH, clip
 from tapetrace.render.html_links import Links
 from tapetrace.render.levels import Levels
+from tapetrace.render.routes import Routes
 from tapetrace.render.scene import Kind, SceneNode
 from tapetrace.render.visible import visible
 
@@ -36,16 +37,16 @@ def levels_data(levels: Levels, links: Links, call: int) -> dict[str, Any]:
         if at not in inner:
             for m in box.members:
                 leaf[m] = at
-    position = {name_in_call(n.name): i for i, n in enumerate(nodes)}
+    routes = Routes(levels.panel)
     return {
         "boxes": [_row(b.node, b.parent, b.is_frame, text) for b in levels.boxes],
         "leaf": leaf,
         "numbers": {str(i): n.number for i, n in enumerate(nodes) if n.number},
         "targets": [i for i, n in enumerate(nodes) if n.role is Role.TARGET],
         "edges": [[a for a, _, _ in edges], [b for _, b, _ in edges], [STATUSES.index(s) for _, _, s in edges]],
-        "routes": _routes(links, call, position),
+        "routes": _routes(links, call, routes),
         "stops": {
-            str(i): list(dict.fromkeys(op for name, _ in p.place.ops if (op := _find(position, name)) is not None)) for i, p in links.of_call(call)
+            str(i): list(dict.fromkeys(op for name, _ in p.place.ops if (op := routes.find(name)) is not None)) for i, p in links.of_call(call)
         },
         "texts": list(texts),
     }  # fmt: skip
@@ -69,7 +70,7 @@ def _plain(tooltip: str) -> str:
     return "\n".join(visible(line) for line in tooltip.split("\n"))
 
 
-def _routes(links: Links, call: int, position: Mapping[str, int]) -> dict[str, list[int]]:
+def _routes(links: Links, call: int, found: Routes) -> dict[str, list[int]]:
     """What a route shares with the end of an earlier one is not repeated: a large network has a thousand sources and routes of a thousand ops."""
     tails: dict[tuple[int, int], int] = {}
     written: dict[int, tuple[int, int]] = {}
@@ -77,7 +78,7 @@ def _routes(links: Links, call: int, position: Mapping[str, int]) -> dict[str, l
     for i, s in enumerate(links.sources):
         if s.call != call:
             continue
-        route = [at for name in s.source.route if (at := _find(position, name)) is not None]
+        route = found.of(s.source.route)
         # A tail is its first op and the tail behind it, so equal tails have equal numbers.
         named, behind = [0] * len(route), -1
         for k in range(len(route) - 1, -1, -1):
@@ -86,8 +87,3 @@ def _routes(links: Links, call: int, position: Mapping[str, int]) -> dict[str, l
         routes[str(i)] = [*route[:shared], *((-1, *written[named[shared]]) if shared < len(route) else ())]
         written |= {tail: (i, k) for k, tail in enumerate(named[:shared])}
     return routes
-
-
-def _find(position: Mapping[str, int], name: str) -> int | None:
-    found = position.get(name)
-    return position.get(f"{name}:0") if found is None else found

@@ -11,6 +11,7 @@ from tapetrace.model.graph import Role, Status, name_in_call
 from tapetrace.model.report import Report, SourceResult, sources_called
 from tapetrace.render.outline import Place, outline
 from tapetrace.render.panels import Panel
+from tapetrace.render.routes import Routes
 from tapetrace.render.scene import Scene
 
 
@@ -63,11 +64,13 @@ def link(report: Report, scenes: Mapping[int, Scene]) -> Links:
         scene = scenes.get(found.index)
         boxes = _box_of(scene)
         panel = Panel.new(report.drawing, found.index, report.root_causes) if scene else None
+        routes = Routes(panel) if panel else None
         first, at = len(sources), len(places)
         behind = [{id(s) for s in p.sources} for p in found.places]
         for s in report.calls[found.index].sources:
             anchor = _unique(f"source={_quoted(s.label)}" + (f"&call={found.index + 1}" if len(report.calls) > 1 else ""), taken)
-            path = tuple(dict.fromkeys(key for name in s.route if (key := _find(boxes, name))))
+            ops = [name_in_call(panel.nodes[i].name) for i in routes.of(s.route)] if panel and routes else s.route
+            path = tuple(dict.fromkeys(key for name in ops if (key := _find(boxes, name))))
             crossed = dict.fromkeys(
                 at + i for b in s.breaks for i, p in enumerate(found.places) if id(s) in behind[i] and _same(b.root_cause, p, b.cause)
             )

@@ -111,8 +111,9 @@ def page_data(report: Report, links: Links, pictures: tuple[Picture, ...], *, so
         ],
         "boxes": [
             {
-                "call": p.call, "key": n.key, "heading": visible(n.heading or n.code or n.place), "code": visible(n.code), "place": visible(n.place),
-                "status": n.status.value, "target": n.is_target, "ops": n.ops, "footnote": [visible(line) for line in n.footnote.split("\n") if line],
+                "call": p.call, "key": n.key, "kind": n.kind.value, "heading": visible(n.heading or n.code or n.place), "code": visible(n.code),
+                "place": visible(n.place), "status": n.status.value, "target": n.is_target, "ops": n.ops,
+                "footnote": [visible(line) for line in n.footnote.split("\n") if line],
                 "sources": [i for i, s in enumerate(links.sources) if s.call == p.call and s.path and s.path[0] == n.key] if n.sources else [],
             }
             for p in pictures for n in p.scene.nodes

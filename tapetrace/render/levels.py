@@ -81,7 +81,7 @@ def _open(writer: BoxWriter, after: Sequence[Sequence[tuple[int, Status]]], box:
     one_break = box.node.status is Status.BREAK and len({(n.status, n.number) for n in nodes}) == 1
     if one_break:
         nodes = tuple(replace(n, status=Status.DEAD, cause=None, number=0) for n in nodes)
-    part = Panel(panel.call, nodes, edges, tuple(panel.layers[m] for m in box.members))
+    part = replace(panel, nodes=nodes, edges=edges, layers=tuple(panel.layers[m] for m in box.members))
     partition, detail = _inner(part, deep)
     # What stands on one line need not repeat it: the box that opens shows it.
     on_one_line = len({n.location.key for n in part.nodes if n.location}) <= 1

@@ -14,6 +14,7 @@ from tapetrace.model.report import Report
 from tapetrace.render.dot import LOOKS
 from tapetrace.render.layers import common_scope, layers_of
 from tapetrace.render.outline import outline
+from tapetrace.render.places import Places
 from tapetrace.render.visible import shown_path, shown_target, visible
 
 _LONGEST_NAME = 2_000
@@ -45,14 +46,14 @@ def _graph(report: Report, call: int, source: bool) -> dict[str, Any]:
     for e in report.drawing.edges:
         if e.tail in ids and e.head in ids:
             incoming.setdefault(e.head, []).append(e.tail)
-    title, function, answer = f"gradient call {call + 1}", "", ""
+    title, own, answer, places = f"gradient call {call + 1}", "", "", Places.of(report)
     if call < len(report.calls):
         found = outline(report)[call]
         location = report.calls[call].location
         title = f"{title}: {visible(found.asked(source))}" + (f" at {shown_path(location.file)}:{location.line}" if location else "")
-        function = location.function if location else ""
+        own = places.function(location)
         answer = found.count(len(found.broken), "receive") + " no gradient"
-    around = _namespaces(report, call, function)
+    around = _namespaces(report, call, places, own)
     written = [_node(n, ids, incoming.get(n.name, []), around[n.name], source) for n in nodes]
     facts = {"target": shown_target(report.target), "answer": answer, "TensorFlow": visible(report.tensorflow), "Keras": visible(report.keras)}
     return {"id": title, "nodes": written, "groupNodeAttributes": {"": {key: value for key, value in facts.items() if value}}}
@@ -85,7 +86,7 @@ def _label(n: GraphNode) -> str:
     return visible((n.label.rpartition("/")[2] or n.label or n.name) if n.role is Role.SOURCE else n.type) or "op"
 
 
-def _namespaces(report: Report, call: int, own_function: str) -> dict[str, str]:
+def _namespaces(report: Report, call: int, places: Places, own: str) -> dict[str, str]:
     """What Model Explorer folds each node into: the scopes around an op, else the function whose line made it; a source goes to its readers."""
     nodes = {n.name: n for n in report.drawing.nodes if call in n.calls}
     edges = [e for e in report.drawing.edges if e.tail in nodes and e.head in nodes]
@@ -95,14 +96,15 @@ def _namespaces(report: Report, call: int, own_function: str) -> dict[str, str]:
     for e in edges:
         if nodes[e.tail].role is Role.SOURCE:
             readers.setdefault(e.tail, []).append(layers[position[e.head]])
-    return {name: _namespace(n, common_scope(readers[name]) if name in readers else "", own_function) for name, n in nodes.items()}
+    return {name: _namespace(n, common_scope(readers[name]) if name in readers else "", places, own) for name, n in nodes.items()}
 
 
-def _namespace(n: GraphNode, of_readers: str, own_function: str) -> str:
-    function = n.location.function if n.location else ""
+def _namespace(n: GraphNode, of_readers: str, places: Places, own: str) -> str:
+    function = places.function(n.location)
     inside = of_readers or n.scope
-    if not inside and n.role is not Role.SOURCE and function and function not in (own_function, "<module>"):
-        inside = f"{function}()"
+    if not inside and n.role is not Role.SOURCE and function not in ("", own):
+        # The path is in the attributes, and to Model Explorer it would be a level of its own.
+        inside = function.replace("/", " ")
     # To Model Explorer a ; would mean several namespaces.
     return "/".join(visible(part).replace(";", ",") for part in inside.split("/") if part)
 

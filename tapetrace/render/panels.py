@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
 from tapetrace.model.locations import Location
 from tapetrace.model.report import RootCause
 from tapetrace.model.words import Cause
-from tapetrace.render.layers import layers_of
+from tapetrace.render.layers import layers_of, names_of
 
 _FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
 _WHOLE_STRETCHES = (Cause.OUTSIDE_TAPE, Cause.RECORDING_STOPPED)
@@ -25,6 +25,8 @@ class Panel:
     edges: tuple[tuple[int, int, Status], ...]
     layers: tuple[str, ...]
     """For each node the scope of the Keras layer around it, empty if none."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the layer that opened a scope is called, without those around it, where a variable tells."""
 
     @classmethod
     def new(cls, graph: ReportGraph, call: int | None, causes: Sequence[RootCause] = ()) -> Panel:
@@ -37,7 +39,14 @@ class Panel:
         position = {name: i for i, name in enumerate(found)}
         kept = [(position[e.tail], position[e.head], _status(e, found[e.tail])) for e in edges if e.tail in position and e.head in position]
         forward = tuple((a, b, s) for a, b, s in kept if a < b)
-        return cls(call, nodes, forward, tuple(layers_of(nodes, forward)))
+        return cls(call, nodes, forward, tuple(layers_of(nodes, forward)), names_of(nodes, forward))
+
+    def named(self, scope: str, inside: str = "") -> str:
+        """A scope as the layers in it are called, without those around it that it is ``inside`` of."""
+        parts = scope.split("/") if scope else []
+        levels = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
+        names = (self.names.get(level, level.rpartition("/")[2]) for level in levels if not f"{inside}/".startswith(f"{level}/"))
+        return "/".join(name for name in names if name)
 
 
 def _status(edge: GraphEdge, tail: GraphNode) -> Status:

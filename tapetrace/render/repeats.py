@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tapetrace.model.graph import Role
 from tapetrace.render.captions import count
-from tapetrace.render.layers import innermost_only
+from tapetrace.render.control_flow import control_scopes
+from tapetrace.render.layers import innermost_only, reads_of, unnumbered
 from tapetrace.render.panels import Panel
 from tapetrace.render.units import Partition
 
 FEWEST = 4
 """Calls of one layer that are worth a fold."""
-_REPEATED = re.compile(r"_[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +21,16 @@ class Calls:
     """For each scope that reads sources, of a layer or around some, the first scope of the same layer. Each scope is one call."""
 
     first: Mapping[str, str]
+    control: Collection[str] = ()
+    """Scopes of branches and loops, which are no layers."""
 
     @classmethod
     def new(cls, panel: Panel) -> Calls:
-        read: dict[str, set[int]] = {}
-        for a, b, _ in panel.edges:
-            if panel.nodes[a].role is Role.SOURCE:
-                for scope in _and_around(panel.layers[b]):
-                    read.setdefault(scope, set()).add(a)
-        return cls(_first_calls(read))
+        read: dict[str, set[str]] = {}
+        for i, path, _ in reads_of(panel.nodes, panel.edges):
+            for scope in _and_around(panel.layers[i]):
+                read.setdefault(scope, set()).add(path)
+        return cls(_first_calls(panel, read), control_scopes(panel.nodes))
 
     def layer(self, scope: str) -> Hashable:
         """Equal for two calls of one layer: of one without weights, where the layer around it and its name are the same."""
@@ -40,7 +39,7 @@ class Calls:
 
     def said(self, scopes: Iterable[str]) -> str:
         """``24 layers``, ``12 calls of 1 layer``, empty for a single call."""
-        calls = innermost_only(set(scopes))
+        calls = innermost_only(set(scopes)) - set(self.control)
         if len(calls) < 2:
             return ""
         layers = count(len({self.layer(scope) for scope in calls}), "layer")
@@ -70,13 +69,13 @@ def fold_repeats(panel: Panel, partition: Partition) -> Partition:
     return partition.merged(keys)
 
 
-def _first_calls(read: Mapping[str, set[int]]) -> dict[str, str]:
+def _first_calls(panel: Panel, read: Mapping[str, set[str]]) -> dict[str, str]:
     """Keras numbers the scope of a second call (``enc_1``), so a layer is known by its name without the number and by its weights; of these a call
     may read fewer, since the drawing leaves out what does not matter."""
     found: dict[str, str] = {}
-    readers: dict[tuple[str, int], list[str]] = {}
+    readers: dict[tuple[str, str], list[str]] = {}
     for scope in sorted(read, key=lambda s: -len(read[s])):
-        name = _REPEATED.sub("", scope.rpartition("/")[2])
+        name = panel.names.get(scope) or unnumbered(scope)
         alike = readers.get((name, min(read[scope])), ())
         found[scope] = next((other for other in alike if read[scope] <= read[other]), scope)
         if found[scope] == scope:

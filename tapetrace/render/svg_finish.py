@@ -21,6 +21,8 @@ DARK_LOOKS = {
 """Line and fill of each status on a dark screen, in place of those of `tapetrace.render.dot.LOOKS`."""
 
 _ENGINE_TITLE = "<title>tapetrace</title>"
+_KEYED = re.compile(r'<title>[^<]*</title>(\s*<g id="a_\w+"><a [^>]*?xlink:title="([^"]*)")')
+"""What browsers show at a box or an arrow is the key that the engine writes there, and not the hover title behind it."""
 
 
 def finish_svg(svg: bytes, scene: Scene) -> bytes:
@@ -39,7 +41,8 @@ def finish_svg(svg: bytes, scene: Scene) -> bytes:
         f'<desc id="tapetrace-words">{escape(visible(words, 2_000))}</desc>\n'
         f"<style>{dark_style()}</style>\n"
     )
-    return (text[: opening.start()] + head + text[opening.end() :].replace(_ENGINE_TITLE, "", 1)).encode("utf-8")
+    drawn = _KEYED.sub(r"<title>\2</title>\1", text[opening.end() :].replace(_ENGINE_TITLE, "", 1))
+    return (text[: opening.start()] + head + drawn).encode("utf-8")
 
 
 def dark_style() -> str:
@@ -50,7 +53,8 @@ def dark_style() -> str:
         twins += [("fill", look.line, line), ("stroke", look.line, line), ("fill", look.fill, fill)]
     rules = [f"text{{fill:{DARK_INK}}}", f'text[fill="{FAINT}" i]{{fill:{DARK_FAINT}}}']
     rules += [f'[{name}="{light}" i]{{{name}:{dark}}}' for name, light, dark in twins]
-    return f"@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}"
+    # Without a scheme of its own, the paper around a dark picture would stay white.
+    return f"svg:root{{color-scheme:light dark}}@media screen and (prefers-color-scheme: dark){{{''.join(rules)}}}"
 
 
 def _said(node: SceneNode) -> str:

@@ -113,7 +113,7 @@ def cyclic_labels(labels: Sequence[int], edges: frozenset[tuple[int, int]]) -> d
     return {label: i for i, knot in enumerate(knots) for label in knot}
 
 
-def _key(node: GraphNode, position: int, layer: str, detail: str, own_function: str) -> Hashable:
+def _key(node: GraphNode, position: int, layer: str, detail: str, own_function: tuple[str, str] | None) -> Hashable:
     if node.role is Role.SOURCE:
         if node.status is Status.BREAK:
             return ("source", node.status, node.cause, node.number)
@@ -124,12 +124,17 @@ def _key(node: GraphNode, position: int, layer: str, detail: str, own_function: 
         return ("break", node.number, None if node.number else (node.cause, node.location.key if node.location else layer))
     if detail == "line" and node.location is not None:
         return ("line", node.status, node.location.key)
-    function = node.location.function if node.location else ""
-    return ("layer", node.status, layer, "" if layer or function == own_function else function)
+    function = _function(node)
+    return ("layer", node.status, layer, None if layer or function == own_function else function)
 
 
-def _target_function(panel: Panel) -> str:
-    return next((n.location.function for n in panel.nodes if n.role is Role.TARGET and n.location), "")
+def _target_function(panel: Panel) -> tuple[str, str] | None:
+    return next((_function(n) for n in panel.nodes if n.role is Role.TARGET and n.location), None)
+
+
+def _function(node: GraphNode) -> tuple[str, str] | None:
+    """The file and the name of the function whose line made the node."""
+    return (node.location.file, node.location.function) if node.location else None
 
 
 def _gather_sources(partition: Partition) -> Partition:

@@ -146,6 +146,9 @@ def test_a_frame_closes_to_one_box_and_opens_again(browser: Browser, page: Write
     assert boxes(browser) == ["p0_0", BREAK, FRAME]
     assert browser.texts(f"{node(FRAME)} text") == ["TARGET", "total_loss()", "2 boxes · 5 ops"]
     assert fragment(browser) == f"open=-0.{FRAME}"
+    assert (browser.texts(".crumbs button"), browser.texts(".crumbs span")) == (["Whole picture"], ["1 frame closed"])
+    seen, whole = browser.view_box(), [float(n) for n in (browser.find(".view svg").get_dom_attribute("data-whole") or "").split()]
+    assert [seen[i] + seen[i + 2] / 2 for i in (0, 1)] == pytest.approx([whole[i] + whole[i + 2] / 2 for i in (0, 1)])
     browser.click(node(FRAME))
     browser.wait_for(".laid", gone=True)
     assert drawing(browser) == before

@@ -64,6 +64,12 @@ def test_a_path_begins_with_the_source_and_not_with_its_neighbours(browser: Brow
     assert path.count(start.partition(" ")[0]) == 1
 
 
+def test_a_path_calls_a_line_by_its_code_whatever_is_around_it(browser: Browser, page: Write) -> None:
+    browser.open(page("branches", PAGES["branches"]()), "#source=router/kernel")
+    path = next(p.text for p in browser.all("#chosen p") if p.text.startswith("path: "))
+    assert path == "path: router/kernel → logits = router(x) → ✂ non_float → row = tf.gather(table, index) → loss = tf.reduce_sum(row + odd)"
+
+
 def test_a_break_lists_what_it_blocks_and_shows_what_comes_alive(browser: Browser, page: Write) -> None:
     browser.open(page("gan", PAGES["gan"]()))
     browser.click(".node.break[data-numbers='1']")

@@ -266,6 +266,21 @@ def test_gates_shut_behind_the_first_break_are_merely_dead() -> None:
     assert [e.status for e in scene.edges] == [DEAD, BREAK]
 
 
+@pytest.mark.parametrize("detail", ["line", "layers"])
+def test_functions_of_one_name_in_two_files_are_told_apart(detail: str) -> None:
+    d = Drawing()
+    tail = d.source("w")
+    for file in ("/x/a/model.py", "/x/b/model.py"):
+        for at in (2, 3):
+            tail = d.op(f"{file[3]}{at}", "Op", [tail], LIVE, Location.new(file, at, "f", "y = g(x)"))
+    d.op("loss", "Sum", [tail], LIVE, Location.new("/x/step.py", 8, "step", "loss"), role=Role.TARGET)
+    scene = fold(report_of(d, locations=[Location.new("/x/step.py", 9, "step")]), detail=detail)
+    told = [g.title for g in scene.groups] if detail == "line" else [n.heading for n in scene.nodes if n.ops == 2]
+    assert told == ["f() in a/model.py", "f() in b/model.py"]
+    places = ["a/model.py:2 in f", "a/model.py:3 in f", "b/model.py:2 in f", "b/model.py:3 in f", "step.py:8 in step"]
+    assert [n.place for n in scene.nodes if n.place] == (places if detail == "line" else places[-1:])
+
+
 def test_a_call_of_its_own_group_each() -> None:
     scene = fold(drawings.gan())
     assert [g.title for g in scene.groups if g.is_call] == [

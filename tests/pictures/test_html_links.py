@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tapetrace.model.graph import Role
+from tapetrace.model.graph import Role, Status
+from tapetrace.model.locations import Location
+from tapetrace.model.report import Report
+from tapetrace.render.html_levels import levels_data
 from tapetrace.render.html_links import link
 from tapetrace.render.html_picture import draw_calls
 from tapetrace.render.scene import Kind
 from tests.unit import drawings
+from tests.unit.drawings import LIVE
 from tests.unit.reports import call, report, source
 
 
@@ -41,6 +45,29 @@ def test_an_op_of_several_outputs_is_found_by_its_first() -> None:
     found = replace(base, calls=(replace(base.calls[0], sources=(replace(base.calls[0].sources[0], route=("w", "cond")),)),))
     scenes = {p.call: p.scene for p in draw_calls(found)}
     assert link(found, scenes).sources[0].path == tuple(n.key for n in scenes[0].nodes)
+
+
+def branched() -> Report:
+    """What ``d`` holds enters a branch of a branch; the route of a report names no joint."""
+    d = drawings.Drawing()
+    d.source("d", Status.CONDITIONAL)
+    at = [Location.new("f.py", line, "step", code) for line, code in enumerate(("if a:", "if b:", "y = h * d", "loss = f(y)"), 1)]
+    d.op("cond/true/input:1", "If", ["d"], Status.CONDITIONAL, at[0])
+    d.op("cond/true/cond/cond/true/input:0", "If", ["cond/true/input:1"], Status.CONDITIONAL, at[1])
+    d.op("cond/true/cond/cond/true/cond/cond/mul", "Mul", ["cond/true/cond/cond/true/input:0"], Status.CONDITIONAL, at[2])
+    d.op("loss", "Mean", ["cond/true/cond/cond/true/cond/cond/mul"], LIVE, at[3], role=Role.TARGET)
+    base = drawings.report_of(d, locations=[at[3]])
+    route = ("d", "cond/true/cond/cond/true/cond/cond/mul", "loss")
+    return replace(base, calls=(replace(base.calls[0], sources=(replace(base.calls[0].sources[0], route=route),)),))
+
+
+def test_a_path_goes_through_the_boxes_in_which_branches_begin() -> None:
+    found = branched()
+    (picture,) = draw_calls(found)
+    links = link(found, {0: picture.scene})
+    says = {n.key: n.code or n.heading for n in picture.scene.nodes}
+    assert [says[k] for k in links.sources[0].path] == ["d", "if a:", "if b:", "y = h * d", "loss = f(y)"]
+    assert levels_data(picture.levels, links, 0)["routes"] == {"0": [0, 1, 2, 3, 4]}
 
 
 def test_sources_of_one_name_have_addresses_of_their_own() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tapetrace.model.graph import Role
@@ -9,6 +11,8 @@ from tapetrace.model.locations import Location
 from tapetrace.model.report import Report, RootCause
 from tapetrace.model.words import Cause
 from tapetrace.render.folding import fold
+from tapetrace.render.panels import Panel
+from tapetrace.render.repeats import Calls
 from tapetrace.render.scene import Kind, Scene
 from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
 
@@ -55,7 +59,7 @@ def test_the_same_layer_called_often_is_one_box_that_counts_the_calls(detail: st
     scene = fold(blocks(SIX, SAME), detail=detail)
     (found,) = stretches(scene)
     lines = " · 3 lines" if detail == "line" else ""
-    assert found == ("one_0/dense0 … one_5", f"12 calls of 2 layers{lines} · 18 ops")
+    assert found == ("one/dense0 … one", f"12 calls of 2 layers{lines} · 18 ops")
     assert len(scene.nodes) == 2 + 1 + 2
     assert scene.notes[0].startswith("folded: ")
 
@@ -83,6 +87,25 @@ def test_a_call_whose_bias_does_not_matter_is_a_call_of_the_same_layer() -> None
     assert next(n.footnote for n in fold(report_of(d)).nodes if n.kind is Kind.LINE) == "2 calls of 1 layer · 3 ops"
 
 
+@pytest.mark.parametrize("detail", ["line", "layers"])
+def test_two_calls_of_a_network_whose_gradient_nobody_asks_for_have_its_name_and_its_layers(detail: str) -> None:
+    d = Drawing()
+    tails = [d.source("gen/kernel")]
+    for i, scope in enumerate(("net_1", "net_3")):
+        for layer in ("a", "b"):
+            tails = [d.op(f"{scope}/{layer}_1/MatMul", "MatMul", tails, LIVE, line(i))]
+            d.nodes[-1] = replace(d.nodes[-1], reads=(f"net/{layer}/kernel",))
+    d.op("loss", "Mean", tails, LIVE, line(31), role=Role.TARGET)
+    scene = fold(report_of(d), detail=detail)
+    boxes = [(n.heading, n.footnote) for n in scene.nodes if n.kind in (Kind.LINE, Kind.LAYER) and not n.is_target]
+    if detail == "line":
+        assert boxes == [("net", "2 layers · 2 ops")] * 2
+    else:
+        assert ([g.title for g in scene.groups], boxes) == (["net", "net"], [("a", "MatMul"), ("b", "MatMul")] * 2)
+    calls = Calls.new(Panel.new(report_of(d).drawing, 0))
+    assert calls.said(f"{net}/{layer}_1" for net in ("net_1", "net_3") for layer in "ab") == "4 calls of 2 layers"
+
+
 def test_layers_that_share_one_of_their_weights_are_two() -> None:
     d = Drawing()
     for name in ("shared", "a_0/own", "a_1/own"):
@@ -106,7 +129,7 @@ def test_what_lies_between_two_calls_is_folded_with_them_unless_it_has_weights()
 
 def test_many_blocks_that_are_alike_are_one_box() -> None:
     scene = fold(blocks([f"one{i}_1" for i in range(12)], [f"one{i}" for i in range(12)]))
-    assert ("one0_1/dense0 … one9_1", "20 layers · 3 lines · 20 variables · 30 ops") in stretches(scene)
+    assert ("one0/dense0 … one9", "20 layers · 3 lines · 20 variables · 30 ops") in stretches(scene)
 
 
 def test_blocks_that_are_not_alike_stay_apart() -> None:

@@ -36,6 +36,16 @@ def test_a_written_svg_says_what_it_is(tmp_path: Path) -> None:
     assert "tapetrace" not in {t.text for t in root.iter(f"{_NS}title")}, "the engine's own title hides ours"
 
 
+def test_what_a_pointer_shows_is_the_hover_title_and_no_key_of_the_engine(tmp_path: Path) -> None:
+    for make in (drawings.vae, drawings.hostile):
+        root = ElementTree.parse(make().write(tmp_path / "a.svg")).getroot()
+        parts = [g for g in root.iter(f"{_NS}g") if g.get("class") in ("node", "edge", "cluster")]
+        titles = [(g.findtext(f"{_NS}title"), next(a.get("{http://www.w3.org/1999/xlink}title") for a in g.iter(f"{_NS}a"))) for g in parts]
+        assert len(titles) > 8
+        assert [key for key, title in titles if key != title] == []
+    assert "color-scheme:light dark" in dark_style()
+
+
 def test_every_colour_of_a_picture_has_a_dark_twin(tmp_path: Path) -> None:
     for report in (drawings.vae(), drawings.gan(), drawings.branches()):
         text = report.write(tmp_path / "a.svg").read_text(encoding="utf-8").partition("</style>")[2]

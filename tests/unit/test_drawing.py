@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 
 from tapetrace.analysis.analyse import analyse
 from tapetrace.model.graph import ReportGraph, Role, Status
 from tapetrace.model.report import Report
-from tapetrace.model.trace import Gate
+from tapetrace.model.trace import Gate, TensorSpec
 from tests.unit.graphs import Graph, body, call, report, trace
 
 NONE, INT, LACKS = Gate.NONE, Gate.NON_FLOAT_INPUT, Gate.UNREGISTERED
@@ -65,6 +67,19 @@ def test_a_source_that_nothing_reads_stands_alone() -> None:
     assert statuses(drawing)["w (never read)"] == "dead"
 
 
+def test_a_variable_holds_what_its_source_does() -> None:
+    drawing = report(Graph().variables("w").read("r", "w").op("loss", "r"), facts={"spec": TensorSpec("float16", (3,))}).drawing
+    assert [(n.dtype, n.shape) for n in drawing.nodes if n.role is Role.SOURCE] == [("float16", (3,))]
+
+
+def test_ops_name_the_variables_that_they_read_and_that_are_not_drawn() -> None:
+    inside = body("inside", "p", handles="q").read("weight", "q").op("mix", "p weight").returns("mix")
+    graph = Graph().variables("w n/a n/b n/c").tensors("x").read("r", "w").read("n/s", "n/a").op("n/t", "n/s").op("n/mul", "r n/t")
+    graph.read("n/u", "n/b").op("n/other", "n/u x").op("n/add", "n/mul n/other").call("f", inside, "n/add n/c").op("loss", "f")
+    drawing = check_well_formed(report([graph, inside]))
+    assert {n.name: n.reads for n in drawing.nodes if n.reads} == {"n/mul": ("n/a",), "f/mix": ("n/c",)}
+
+
 def test_sources_of_one_name_that_the_graph_never_mentions_are_two_nodes() -> None:
     drawing = check_well_formed(report(Graph().tensors("loss"), sources="w w"))
     assert [n.name for n in drawing.nodes if n.role is Role.SOURCE] == ["w (never read)", "w (2, never read)"]
@@ -83,8 +98,18 @@ def test_a_conditional_source() -> None:
     graph = Graph().variables("w").tensors("k", "int32").read("r", "w").cond("c", "k", "r", use, empty).op("loss", "c")
     drawing = check_well_formed(report([graph, use, empty]))
     found = statuses(drawing)
-    assert (found["w"], found["r"], found["c/true/a"], found["loss"]) == ("conditional", "conditional", "live", "live")
+    assert (found["w"], found["r"], found["c/true/a"], found["loss"]) == ("conditional", "conditional", "conditional", "live")
     assert "c/false/zero" not in found
+
+
+def test_what_runs_in_one_branch_is_conditional_though_both_lead_to_a_live_source() -> None:
+    first, second = (body(key, "p").op(key, "p").returns(key) for key in "ab")
+    graph = Graph().variables("w").tensors("k", "int32").read("r", "w").cond("c", "k", "r", first, second).op("loss", "c")
+    found = edges(check_well_formed(report([graph, first, second])))
+    assert {way for way, status in found.items() if status == "live"} == {"w r", "c:0 loss"}
+    assert {way for way, status in found.items() if status == "conditional"} == {
+        f"{tail} {head}" for b in ("true/a", "false/b") for tail, head in pairwise(("r", f"c/{b[:-2]}/input:0", f"c/{b}", "c:0"))
+    }  # fmt: skip
 
 
 def test_an_opaque_source() -> None:

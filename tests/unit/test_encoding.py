@@ -53,6 +53,14 @@ def test_the_keys_of_schema_1() -> None:
     assert report_to_dict(outside_tape())["calls"][0]["sources"][0]["breaks"][0]["location"]["called_from"][0]["line"] == 7
 
 
+def test_what_an_op_reads_comes_back_and_may_be_missing() -> None:
+    drawing = small_graph()
+    some = replace(drawing, nodes=(*drawing.nodes[:-1], replace(drawing.nodes[-1], reads=("net/kernel",))))
+    data = report_to_dict(report(graph=some))
+    assert [n.get("reads") for n in data["graph"]["nodes"]] == [None, None, ["net/kernel"]]
+    assert report_from_dict(data).drawing == some
+
+
 def test_findings_and_blind_spots_are_written() -> None:
     data = report_to_dict(never_read())
     assert data["not_asked"][0]["path"] == "chain/offset"

@@ -158,7 +158,7 @@ function showSource(i, still) {
     const alone = boxes[0].sources.includes(i) && !boxes[0].ops && boxes[0].status !== "break";
     const way = make("p", { class: "faint" }, "path: ", alone ? null : `${s.name} → `);
     boxes.forEach((b, at) => {
-      const text = alone && !at ? s.name : `${b.status === "break" ? "✂ " : ""}${b.heading || b.code}`;
+      const text = alone && !at ? s.name : `${b.status === "break" ? "✂ " : ""}${(b.kind === "line" && b.code) || nameOf(b)}`;
       way.append(at ? " → " : "", make("a", { href: `#${anchorOfBox(s.call, b.key)}` }, text));
     });
     chosen.append(way);

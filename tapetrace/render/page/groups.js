@@ -29,7 +29,7 @@ function toggle(view, key) {
     if (!box || !levels.opens(box)) return;
     const before = levels.names(), old = elementOf(view, key);
     const spot = old && view.width ? view.place(old) : [0, 0];
-    const was = [view.x, view.y, view.scale];
+    const was = [view.x, view.y, view.scale], { fitted } = view;
     view.hint(`${levels.open.has(box.at) ? "closing" : "opening"} ${nameOf(box)} …`);
     const closed = levels.toggle(box, MOST);
     try {
@@ -42,7 +42,7 @@ function toggle(view, key) {
     history.pushState(null, "", address(choiceIn(location.hash)));
     const isOpen = levels.open.has(box.at);
     for (const b of closed) view.stay?.delete(b.key);
-    settle(view, elementOf(view, key), spot, was, isOpen, !levels.latest.includes(box.at), key);
+    settle(view, elementOf(view, key), spot, was, isOpen, !levels.latest.includes(box.at), key, fitted);
     light(true);
     (isOpen ? view.svg.querySelector(`[data-group="${key}"] .handle`) : view.nodes.get(key))?.focus({ preventScroll: true });
     const also = closed.length ? `; closed ${closed.map(nameOf).join(", ")}, since a picture holds ${MOST} boxes` : "";
@@ -50,8 +50,9 @@ function toggle(view, key) {
   });
 }
 
-// What was opened is brought into sight from where it was; what is closed leaves the picture as it was before.
-function settle(view, element, spot, was, isOpen, isBack, key) {
+// What was opened is brought into sight from where it was; what is closed leaves the picture as it was before. A frame that closes while all is seen
+// leaves all in sight.
+function settle(view, element, spot, was, isOpen, isBack, key, fitted) {
   if (!view.width) return;
   view.stay ||= new Map();
   const back = isBack && view.stay.get(key);
@@ -62,6 +63,7 @@ function settle(view, element, spot, was, isOpen, isBack, key) {
     return;
   }
   if (!isBack) view.stay.set(key, was);
+  if (fitted && !isOpen) { view.fit(); return; }
   if (!element) return;
   const b = view.around([element]), wanted = isOpen && view.spotOf(element);
   [view.x, view.y] = [b.x + b.width / 2 - spot[0] / view.scale, b.y + b.height / 2 - spot[1] / view.scale];
@@ -120,7 +122,7 @@ function crumbs(view) {
   const levels = view.levels, box = levels && latestOf(levels);
   if (!box) { view.crumbs.replaceChildren(); return; }
   const chain = [...levels.around(box), box].filter((b) => !b.frame);
-  const all = make("button", { type: "button", title: "Close everything that was opened" }, "Whole picture");
+  const all = make("button", { type: "button", title: "As it was at first" }, "Whole picture");
   all.addEventListener("click", () => closeAll(view));
   const steps = chain.flatMap((b) => {
     const button = make("button", { type: "button", title: b === box ? "Show it" : "Back to it: closes what is open inside" }, nameOf(b));
@@ -128,8 +130,9 @@ function crumbs(view) {
     if (b === box) button.setAttribute("aria-current", "location");
     return ["›", button];
   });
-  const others = levels.latest.length - chain.length;
-  view.crumbs.replaceChildren(all, ...steps, ...(others > 0 ? [make("span", { class: "faint" }, `and ${others} more`)] : []));
+  const frames = levels.latest.filter((at) => levels.boxes[at].frame).length, others = levels.latest.length - frames - chain.length;
+  const also = [others > 0 ? `and ${others} more` : "", frames ? `${frames} frame${frames > 1 ? "s" : ""} closed` : ""].filter(Boolean).join(", ");
+  view.crumbs.replaceChildren(all, ...steps, ...(also ? [make("span", { class: "faint" }, also)] : []));
 }
 
 function backTo(view, key) {
