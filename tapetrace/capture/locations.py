@@ -149,16 +149,16 @@ class Locator:
 
     def _users(self, step: Sequence[RawFrame], at: int) -> Iterator[Frame]:
         """The user's frames from ``at`` outwards, each with the line of what it called."""
-        last, called = None, self._entered(step[at + 1 :])
+        last, called, exported = None, self._entered(step[at + 1 :]), True
         for raw in reversed(step[: at + 1]):
             if not self._is_user(raw):
-                called = self._entered([raw]) or called
+                called, exported = self._entered([raw]) or called, True
                 continue
             file, line, function = raw
             name = _original_name(function)
             if (file, line, name) != last:  # AutoGraph maps a comprehension and the function around it to the same line
-                yield self._frame((file, self._statements.line_of(file, line, called), function))
-            last, called = (file, line, name), name
+                yield self._frame((file, self._statements.line_of(file, line, called, exported=exported), function))
+            last, called, exported = (file, line, name), name, False
 
     def _entered(self, deeper: Iterable[RawFrame]) -> str:
         """The name of the first function in a stack that is no machinery."""

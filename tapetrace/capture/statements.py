@@ -16,15 +16,18 @@ class Statements:
     def __init__(self) -> None:
         self._calls: dict[str, dict[int, _Calls]] = {}
 
-    def line_of(self, file: str, line: int, function: str) -> int:
-        """The line of the one call of ``function`` in the statement around ``line``; ``line`` itself when none or several may be meant."""
+    def line_of(self, file: str, line: int, function: str, *, exported: bool = False) -> int:
+        """The line of the one call of ``function`` in the statement around ``line``; ``line`` itself when none or several may be meant.
+
+        ``exported``: the function may be public under fewer words, as ``random_normal`` is as ``tf.random.normal``.
+        """
         if file not in self._calls:
             self._calls[file] = _read(file)
-        calls = self._calls[file].get(line, {})
-        words = _words(function)
-        alike = [name for name in calls if name and name <= words]  # `tf.random.normal` is called random_normal, `tf.argmax` argmax_v2
-        lines = calls[max(alike, key=len)] if alike else ()
-        return next(iter(lines)) if len(lines) == 1 else line
+        calls, words = self._calls[file].get(line, {}), _words(function)
+        names = [words] if words in calls or not exported else [name for name in calls if name and name < words]
+        most = max(map(len, names), default=0)
+        lines = {at for name in names if len(name) == most for at in calls.get(name, ())}
+        return lines.pop() if len(lines) == 1 else line
 
 
 def _read(file: str) -> dict[int, _Calls]:
@@ -43,14 +46,15 @@ def _read(file: str) -> dict[int, _Calls]:
     return found
 
 
-def _called(node: ast.AST) -> Iterator[tuple[str, int]]:
+def _called(statement: ast.stmt) -> Iterator[tuple[str, int]]:
     """Name and line of each call that a statement makes, without those of the statements in it."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call) and isinstance(child.func, (ast.Attribute, ast.Name)):
-            function = child.func
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+            function = node.func
             yield (function.id if isinstance(function, ast.Name) else function.attr), function.end_lineno or function.lineno
-        if not isinstance(child, ast.stmt):
-            yield from _called(child)
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
 
 
 def _words(name: str) -> frozenset[str]:

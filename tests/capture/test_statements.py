@@ -1,0 +1,56 @@
+"""Which line of a statement a call stands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tapetrace.capture.statements import Statements
+
+PROGRAM = """\
+loss = (
+    tf.random.normal(shape)
+    + normal_loss(
+        tf.round(x), tf.exp(a)
+    )
+    + tf.exp(b)
+    + cut(lambda v: (
+        tf.sin(v)
+    ))
+)
+with tape(
+    first(x)
+) as t:
+    first(
+        second(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "exported", "found"),
+    [
+        (1, "round", True, 4), (5, "round", True, 4), (1, "random_normal", True, 2), (1, "random_normal", False, 1), (1, "normal_loss", False, 3),
+        (1, "normal_loss_of", True, 3), (1, "exp", True, 1), (6, "exp", True, 6), (1, "sin", True, 8), (1, "tanh", True, 1), (1, "", True, 1),
+        (11, "first", False, 12), (14, "first", False, 14), (14, "second", False, 15), (99, "first", False, 99),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_call(tmp_path: Path, line: int, function: str, exported: bool, found: int) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    assert Statements().line_of(str(file), line, function, exported=exported) == found
+
+
+def test_names_of_as_many_words_on_two_lines_say_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "two.py"
+    file.write_text("y = (\n    tf.normal(x)\n    + tf.random(x)\n)\n")
+    assert Statements().line_of(str(file), 1, "random_normal", exported=True) == 1
+
+
+def test_a_long_sum_and_a_file_that_is_no_python(tmp_path: Path) -> None:
+    file = tmp_path / "long.py"
+    file.write_text("y = (x\n" + "+ 1\n" * 1_100 + "+ last(x))\n")
+    assert Statements().line_of(str(file), 1, "last") == 1_102
+    file = tmp_path / "broken.py"
+    file.write_text("y = (\n")
+    assert Statements().line_of(str(file), 1, "y") == 1
