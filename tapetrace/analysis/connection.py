@@ -84,12 +84,12 @@ class Connection:
 
     def raising_among(self, reached: set[Tensor]) -> list[int]:
         """Those that raise when gradient comes to ``reached``."""
-        looked_at = self._between if self.call.kind == "gradients" else self.tracked
+        looked_at = self.below_sources if self.call.kind == "gradients" else self.tracked
         return raising_nodes(self.flat, reached) if looked_at is None else raising_nodes(self.flat, reached, looked_at.reads)
 
     @cached_property
-    def _between(self) -> Tracked:
-        """What ``tf.gradients`` goes through: it asks only ops that lead from a source to a target."""
+    def below_sources(self) -> Tracked:
+        """All that is computed from the sources, whatever a tape recorded: what ``tf.gradients`` goes through."""
         tensors = [self.tensor_of(s) for s in self.call.sources]
         return computed_from(self.flat, [t for t in tensors if t is not None])
 

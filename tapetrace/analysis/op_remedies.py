@@ -116,34 +116,26 @@ _FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
 )
 
 
-_SOFT_INDEX: tuple[tuple[str, frozenset[str], str], ...] = (
-    (
-        "indices",
-        frozenset({"GatherNd", "ResourceGatherNd"}),
-        f"interpolate with one weight a coordinate, `tf.einsum('...i,...j,ij->...', w0, w1, table)`, each {_POSITION} of a float coordinate `x`",
-    ),
-    (
-        "indices",
-        frozenset({"Gather", "GatherV2", "ResourceGather"}),
-        f"weigh all rows, `tf.tensordot(w, table, 1)`, with `w = tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}",
-    ),
-    (
-        "indices",
-        frozenset({"OneHot"}),
-        "use `w = tf.nn.softmax(k * scores)` in its place, or `w + tf.stop_gradient(one_hot - w)` to keep the hard choice; for a float position "
-        f"`x`, {_POSITION}",
-    ),
-)
+_ROWS = f"weigh all rows, `tf.tensordot(w, table, 1)`, with `w = tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}"
+_CORNERS = f"interpolate with one weight a coordinate, `tf.einsum('...i,...j,ij->...', w0, w1, table)`, each {_POSITION} of a float coordinate `x`"
+_SOFT_INDICES: dict[str, str] = {
+    "Gather": _ROWS,
+    "GatherV2": _ROWS,
+    "ResourceGather": _ROWS,
+    "GatherNd": _CORNERS,
+    "ResourceGatherNd": _CORNERS,
+    "OneHot": "use `w = tf.nn.softmax(k * scores)` in its place, or `w + tf.stop_gradient(one_hot - w)` to keep the hard choice; for a float "
+    f"position `x`, {_POSITION}",
+}
 
 
 def soft_index(op_type: str, name: str) -> str:
     """What to write where input ``name`` of ``op_type`` takes nothing but integers."""
     if name == "segment_ids":
         return f"let each row belong to the segments in part, `tf.tensordot(w, rows, [[0], [0]])`, with a float id `x` and {_POSITION}"
-    found = next((s for input_name, types, s in _SOFT_INDEX if input_name == name and op_type in types), "")
-    return (
-        found or f"take a number that is fixed, or weigh all candidates, with `tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}"
-    )
+    if name == "indices" and op_type in _SOFT_INDICES:
+        return _SOFT_INDICES[op_type]
+    return f"take a number that is fixed, or weigh all candidates, with `tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}"
 
 
 def makes_whole(op_type: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tapetrace.analysis.connection import Connection
-from tapetrace.analysis.tracked import computed_from
 from tapetrace.model.locations import Location
 from tapetrace.model.trace import Trace
 
@@ -13,10 +12,8 @@ def floats_on_the_way(trace: Trace) -> list[Location | None]:
     found: dict[tuple[str, int], Location | None] = {}
     for call in trace.calls if trace.floats else ():
         connection = Connection(trace.bodies, call)
-        sources = [t for s in call.sources if (t := connection.tensor_of(s)) is not None]
-        below = computed_from(connection.flat, sources).tensors
         for body, ref in trace.floats:
             t = connection.flat.tensor(body, ref)
-            if t in below and t in connection.live.possible:
+            if t in connection.below_sources.tensors and t in connection.live.possible:
                 found[body, ref[0]] = trace.locate(body, ref[0])
     return list(found.values())
