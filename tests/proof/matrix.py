@@ -31,6 +31,8 @@ TESTS = (
     "tests/capture/test_gates.py",
     "tests/capture/test_keras.py",
     "tests/capture/test_numbers.py",
+    "tests/capture/test_numbers_of_python.py",
+    "tests/capture/test_numbers_of_steps.py",
     "tests/capture/test_oracle.py",
     "tests/capture/test_raising.py",
     "tests/capture/test_raising_gradient_functions.py",
