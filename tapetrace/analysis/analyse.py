@@ -21,8 +21,10 @@ MADE_BY_STEP = "it is made while the step runs: make it once, before (a layer in
 def analyse(trace: Trace, budget: int = BUDGET) -> Report:
     """The answers to every gradient call of a trace. Past ``budget`` ops in one call, function bodies are summarised instead of being opened."""
     connections = [Connection(trace.bodies, call, budget) for call in trace.calls]
-    answers = [Verdicts(c, Diagnosis(trace, c)).answers() for c in connections]
-    root_causes, numbers = _number([find_root_causes(c, a, i) for i, (c, a) in enumerate(zip(connections, answers, strict=True))])
+    diagnoses = [Diagnosis(trace, c) for c in connections]
+    answers = [Verdicts(c, d).answers() for c, d in zip(connections, diagnoses, strict=True)]
+    parted = zip(connections, answers, diagnoses, strict=True)
+    root_causes, numbers = _number([find_root_causes(c, a, i, d.locate) for i, (c, a, d) in enumerate(parted)])
     answers = [[_with_numbers(a, i, numbers) for a in found] for i, found in enumerate(answers)]
     calls = tuple(_call_result(trace, c, a) for c, a in zip(connections, answers, strict=True))
     parts = list(zip(connections, answers, calls, strict=True))
@@ -65,7 +67,7 @@ def _call_result(trace: Trace, connection: Connection, answers: list[Answer]) ->
         node = None if t is None else connection.flat.nodes[t[0]]
         targets.append(TargetResult(name, node.type if node else "", trace.locate(*node.origin) if node else None))
     sources = tuple(_source_result(connection, a) for a in answers)
-    return CallResult(call.kind, call.location, tuple(targets), sources, call.error, replica=call.replica)
+    return CallResult(call.kind, call.location, tuple(targets), sources, call.error, written=call.written, replica=call.replica)
 
 
 def _source_result(connection: Connection, answer: Answer) -> SourceResult:

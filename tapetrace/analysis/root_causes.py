@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tapetrace.analysis.connection import Connection
-from tapetrace.analysis.flat import Tensor
+from tapetrace.analysis.flat import Node, Tensor
 from tapetrace.analysis.op_remedies import remedy_for_rounding
 from tapetrace.analysis.sources import Answer
 from tapetrace.analysis.ways import PREVENTS, Passage, Way
+from tapetrace.model.locations import Location
 from tapetrace.model.report import Break, RootCause
 from tapetrace.model.words import Cause, Verdict
 
@@ -59,9 +60,10 @@ def group_breaks(answers: Iterable[Answer]) -> dict[Place, _Group]:
 class _Reopening:
     """What mending one place alone would do."""
 
-    def __init__(self, connection: Connection, answers: list[Answer]) -> None:
+    def __init__(self, connection: Connection, answers: list[Answer], locate: Callable[[Node], Location | None]) -> None:
         self.connection = connection
         self.answers = answers
+        self.locate = locate
         self.flat = connection.flat
 
     def reconnects(self, group: _Group) -> tuple[str, ...]:
@@ -94,7 +96,12 @@ class _Reopening:
 
     def _still_raises(self, group: _Group, reached: set[Tensor]) -> bool:
         """Whether the call would meet another op without a gradient."""
-        return any(self.flat.nodes[n].name not in group.ops for n in self.connection.raising_among(reached | self.connection.zeros))
+        return any(not self._belongs(self.flat.nodes[n], group) for n in self.connection.raising_among(reached | self.connection.zeros))
+
+    def _belongs(self, node: Node, group: _Group) -> bool:
+        """Whether an op without a gradient stands at this place: what mends the line mends it too, also when no path shown goes through it."""
+        here, there = group.first.location, None if node.name in group.ops else self.locate(node)
+        return node.name in group.ops or (here is not None and there is not None and here.key == there.key)
 
     def _reached(self, group: _Group) -> set[Tensor]:
         """The tensors that are live when this place alone lets gradient through."""
@@ -167,9 +174,11 @@ def _is_barred(answer: Answer) -> bool:
     return any(b.cause in _IN_THE_SOURCE for b in answer.breaks)
 
 
-def find_root_causes(connection: Connection, answers: list[Answer], call: int) -> list[tuple[Place, RootCause]]:
+def find_root_causes(
+    connection: Connection, answers: list[Answer], call: int, locate: Callable[[Node], Location | None]
+) -> list[tuple[Place, RootCause]]:
     """The root causes of one call, those that reconnect most sources first; not numbered yet."""
-    reopening = _Reopening(connection, answers)
+    reopening = _Reopening(connection, answers, locate)
     found = []
     for place, group in group_breaks(answers).items():
         first = group.first

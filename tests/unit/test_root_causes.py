@@ -157,6 +157,12 @@ def test_mending_one_of_two_such_ops_reconnects_nothing() -> None:
     assert [(ops, again) for ops, _, again in roots(report(graph, sources="u w", watched="u w"))] == [("y", ""), ("x", "")]
 
 
+def test_two_such_ops_beside_each_other_on_one_line_are_mended_together() -> None:
+    for line, expected in ((1, ["w"]), (2, [""])):
+        graph = read_all(Graph(), "w").op("a", "rw", LACKS, line=1).op("b", "rw", LACKS, line=line).op("loss", "a b")
+        assert [reconnected for _, _, reconnected in roots(report(graph, sources="w"))] == expected
+
+
 def test_behind_such_an_op_there_may_be_another() -> None:
     graph = read_all(Graph(), "w u").op("x", "rw", LACKS).op("m", "x ru").op("y", "m", LACKS).op("loss", "y")
     found = report(graph, sources="w u", watched="w u")
