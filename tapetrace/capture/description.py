@@ -44,6 +44,7 @@ def describe_call(call: CallRecord, body: str, tape: Tape, ref_of: RefOf, before
         float_targets=tuple(is_tensor(t) and bool(private.is_trainable(tensor_of(t))) for t in call.targets),
         watched=watched,
         location=call.location,
+        written=call.written,
         error=call.error,
         raised_in=tuple(op_type for op_type, _ in call.raised_in),
         raised_at=next((ref for _, outputs in call.raised_in for t in outputs if (ref := ref_of(t)) is not None), None),

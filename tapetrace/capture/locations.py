@@ -170,6 +170,11 @@ class Locator:
         found = by_origin.get(Origin.LIBRARY) or by_origin.get(Origin.WRAPPER)
         return self._frame(found) if found else None
 
+    def written(self, location: Location | None, *functions: str) -> str:
+        """The call of the first of ``functions`` that the statement at ``location`` calls once, in the user's words; "" if there is none."""
+        found = (self._statements.written(location.file, location.line, f) for f in functions) if location else ()
+        return next(filter(None, found), "")
+
     def is_user_file(self, file: str) -> bool:
         """Whether ``file`` is the user's own code."""
         return self._origins.origin(file) is Origin.USER

@@ -29,6 +29,7 @@ class CallRecord:
     """One gradient call as it happened: Python objects, to be described after the trace.
 
     ``raised_in``: type and outputs of the ops whose gradient functions raised ``error``.
+    ``written``: the call in the user's own words.
     ``stops``: tensors that are constants to it (``tf.gradients``). ``around``: the graphs that it was made in, from ``graph`` to ``root``.
     """
 
@@ -42,6 +43,7 @@ class CallRecord:
     sources: list[Any]
     tape: Tape
     location: Location | None
+    written: str = ""
     watched: list[tuple[Any, int]] | None = None
     gradients: list[Any] | None = None
     error: TraceError | None = None
@@ -53,6 +55,9 @@ class CallRecord:
     around: tuple[Any, ...] = ()
     replica: Replica | None = None
 
+
+BY_OPTIMIZERS = ("minimize", "compute_gradients")
+"""Methods that make the call for the user."""
 
 SPELLINGS = frozenset({"gradients", "gradients_v2"})
 """The public functions behind ``tf.gradients`` and ``tf.compat.v1.gradients``."""
@@ -180,9 +185,10 @@ class Recorder(TapeRecorder):
 
     def _begin(self, kind: str, target: Any, sources: Any, tape: Tape, watched: list[tuple[Any, int]] | None) -> CallRecord:
         graph, root, body, order = self.place()
+        location = self.locator.locate(here())
         call = CallRecord(
             len(self.calls), kind, graph, root, body, order, tf.nest.flatten(target), [local(s) for s in tf.nest.flatten(sources)], tape,
-            self.locator.locate(here()), watched, replica=current_replica(),
+            location, self.locator.written(location, kind, *BY_OPTIMIZERS), watched, replica=current_replica(),
         )  # fmt: skip
         while isinstance(graph, private.FuncGraph):
             call.around += (graph,)

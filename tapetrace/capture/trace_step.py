@@ -124,7 +124,7 @@ def _implied_calls(recorder: Recorder, concrete: Any, target: str, step: Any, as
     sources = choose_sources(finished, asked.variables, target) if asked.variables else [v for v in finished.variables if v.trainable]
     found = by_replica(sources)
     return [
-        CallRecord(i, "loss", graph, graph, draft.key, len(draft.ops), losses, variables, Tape(), None, None, made=False, replica=replica)
+        CallRecord(i, "loss", graph, graph, draft.key, len(draft.ops), losses, variables, Tape(), None, made=False, replica=replica)
         for i, (replica, variables) in enumerate(found)
     ]
 

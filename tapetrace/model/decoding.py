@@ -94,6 +94,7 @@ def _call(data: Reading) -> CallResult:
         sources=tuple(_source(s) for s in data.field("sources").items()),
         error=_error(data.optional("error")),
         inputs=_optional_text(data, "inputs"),
+        written=_optional_text(data, "written"),
     )
 
 

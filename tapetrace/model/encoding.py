@@ -1,7 +1,7 @@
 """A Report as plain data, schema ``tapetrace/1``, and back, so that it can be saved and drawn where there is no TensorFlow.
 
 Beyond the documented keys it holds what a renderer needs: ``notes``, ``unexpected``, ``intermittent``, ``graph`` (see
-`tapetrace.model.graph_encoding`), ``error`` and ``inputs`` of a call, ``owner``, ``frozen`` and ``replicas`` of a source, ``detail``,
+`tapetrace.model.graph_encoding`), ``error``, ``inputs`` and ``written`` of a call, ``owner``, ``frozen`` and ``replicas`` of a source, ``detail``,
 ``reenters`` and ``root_cause`` of a break, ``number``, ``detail``, ``reenters``, ``dominates`` and ``call`` of a root cause.
 ``library_location`` stands beside a ``location``: always in breaks, elsewhere where there is one. A ``norm`` that JSON has no number for is the
 string ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
@@ -100,6 +100,7 @@ def _call(call: CallResult) -> dict[str, Any]:
         "sources": [_source(s) for s in call.sources],
         "error": _error(call.error),
         "inputs": call.inputs,
+        "written": call.written,
     }
 
 

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+_WRITTEN = ("code", "written")
+"""Keys under which the user's own words stand."""
+
 _LIBRARIES = ("site-packages", "dist-packages")
 
 
@@ -45,7 +48,7 @@ def last_parts(files: Iterable[str]) -> dict[str, str]:
 
 
 def without_source(data: Any) -> Any:
-    """Plain data with every ``code`` empty and no whole path (see `with_short_paths`)."""
+    """Plain data with nothing of the user's code and no whole path (see `with_short_paths`)."""
     return _without_code(with_short_paths(data))
 
 
@@ -115,5 +118,5 @@ def _hidden(key: str, value: Any, names: Mapping[str, str], spots: list[tuple[st
 
 def _without_code(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: "" if key == "code" else _without_code(item) for key, item in value.items()}
+        return {key: "" if key in _WRITTEN else _without_code(item) for key, item in value.items()}
     return [_without_code(item) for item in value] if isinstance(value, list) else value

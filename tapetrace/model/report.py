@@ -106,6 +106,8 @@ class CallResult:
     error: TraceError | None = None
     inputs: str = ""
     """What the step was traced with, where that tells this call from others of the same line: ``x=float32[8,4], training=True``."""
+    written: str = ""
+    """The call in the user's own words as far as its target: ``tape.gradient(loss, …)``; empty where they are not known."""
     replica: Replica | None = None
     """The replica that made the call, until the calls of all replicas are made one (see `tapetrace.analysis.replicas`)."""
 

@@ -234,7 +234,7 @@ class GradientCall:
     None for a target that is no tensor of the graph; ``float_targets`` says which can carry gradient. ``watched`` lists what the tape watched,
     each with the order from which its uses were recorded; None: everything (``tf.gradients``). ``error`` is what the call itself raised,
     ``raised_in`` the types of the ops whose gradient functions raised it, the outermost first, and ``raised_at`` an output of one, as far as
-    known; ``made`` False when the backward pass was not built (``verify=False``).
+    known; ``made`` False when the backward pass was not built (``verify=False``). ``written`` is the call in the user's own words.
     """
 
     kind: str
@@ -247,6 +247,7 @@ class GradientCall:
     float_targets: tuple[bool, ...] = ()
     watched: tuple[tuple[Ref, int], ...] | None = None
     location: Location | None = None
+    written: str = ""
     error: TraceError | None = None
     raised_in: tuple[str, ...] = ()
     raised_at: Ref | None = None

@@ -100,7 +100,7 @@ class CallOutline:
     """Whether it asks for nothing although variables lead to its target."""
 
     def asked(self, source: bool = True) -> str:
-        """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where the code may be shown and is plain."""
+        """The call as a person would write it: ``tape.gradient(loss, …)``, in the user's own words where they are known and may be shown."""
         kind = self.call.kind
         if kind == "loss":
             return "the loss that the step returns"
@@ -109,13 +109,9 @@ class CallOutline:
             if names == ["output"]:
                 return "the output of the graph"
             return f"the output{'s' if len(names) > 1 else ''} {', '.join(names[:2])}{', …' if len(names) > 2 else ''} of the graph"
+        if source and self.call.written:
+            return self.call.written
         code = self.call.location.code if source and self.call.location else ""
-        written = re.findall(rf"([\w.]*\b{re.escape(kind)})\(\s*([^,()\[\]{{}}]{{1,40}}?)\s*,", code[:LONGEST])
-        if len(written) == 1:
-            return f"{written[0][0]}({written[0][1]}, …)"
-        by_optimizer = re.findall(r"(\w[\w.]*\.(?:minimize|compute_gradients))\(", code[:LONGEST]) if kind == "gradient" and not written else []
-        if len(by_optimizer) == 1:
-            return f"{by_optimizer[0]}(…)"
         function = kind if "." in kind else f"tf.{kind}" if kind == "gradients" else f"tape.{kind}"
         names = [t.name for t in self.call.targets]
         if kind == "gradient" and (re.search(r"\.(compile|fit)\(", code[:LONGEST]) or (len(names) == 1 and is_compiled_loss(names[0]))):

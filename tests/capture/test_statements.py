@@ -41,6 +41,38 @@ def test_the_line_of_a_call(tmp_path: Path, line: int, function: str, exported: 
     assert Statements().line_of(str(file), line, function, exported=exported) == found
 
 
+CALLS = """\
+grads = tape.gradient(
+    loss,
+    model.trainable_variables,
+)
+a, b = (
+    d_tape.gradient(-d_loss, d), g_tape.gradient(g_loss, g),
+    tape.gradient(target=tf.reduce_sum(loss), sources=g),
+)
+self.optimizer.minimize(
+    lambda: loss(x, y), weights)
+pick(tape).gradient(sum_of_the_squares(one_long_name, another_long_name), g)
+(lambda a_long_name: a_long_name + another_long_name)(tape).gradient(x)
+done = tape.gradient()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "written"),
+    [
+        (1, "gradient", "tape.gradient(loss, …)"), (3, "gradient", "tape.gradient(loss, …)"), (1, "jacobian", ""),
+        (5, "gradient", ""), (6, "gradient", ""), (7, "gradient", "tape.gradient(tf.reduce_sum(loss), …)"),
+        (10, "minimize", "self.optimizer.minimize(lambda: loss(x, y), …)"), (11, "gradient", "pick(tape).gradient(…)"), (12, "gradient", ""),
+        (13, "gradient", "tape.gradient(…)"),
+    ],
+)  # fmt: skip
+def test_a_call_in_the_words_of_the_user(tmp_path: Path, line: int, function: str, written: str) -> None:
+    file = tmp_path / "calls.py"
+    file.write_text(CALLS)
+    assert Statements().written(str(file), line, function) == written
+
+
 def test_names_of_as_many_words_on_two_lines_say_nothing(tmp_path: Path) -> None:
     file = tmp_path / "two.py"
     file.write_text("y = (\n    tf.normal(x)\n    + tf.random(x)\n)\n")

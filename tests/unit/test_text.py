@@ -135,20 +135,15 @@ def test_each_call_has_its_own_headline_and_root_causes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "source_shown", "said"),
+    ("written", "source_shown", "said"),
     [
-        ("dg = d_tape.gradient(-d_loss, d.variables)", True, "d_tape.gradient(-d_loss, …)"),
-        ("dg = d_tape.gradient(-d_loss, d.variables)", False, "tape.gradient(Mean_1:0, …)"),
-        ("g = tape.gradient(tf.reduce_sum(loss), w)", True, "tape.gradient(Mean_1:0, …)"),
-        ("a, b = t.gradient(x, w), t.gradient(y, v)", True, "tape.gradient(Mean_1:0, …)"),
+        ("d_tape.gradient(-d_loss, …)", True, "d_tape.gradient(-d_loss, …)"),
+        ("d_tape.gradient(-d_loss, …)", False, "tape.gradient(Mean_1:0, …)"),
         ("", True, "tape.gradient(Mean_1:0, …)"),
-        ("self.optimizer.minimize(lambda: loss(x, y), model.weights)", True, "self.optimizer.minimize(…)"),
-        ("self.optimizer.minimize(lambda: loss(x, y), model.weights)", False, "tape.gradient(Mean_1:0, …)"),
-        ("opt.minimize(tape.gradient(f(x), w)); opt.minimize(g)", True, "tape.gradient(Mean_1:0, …)"),
     ],
 )
-def test_a_call_is_named_as_the_user_wrote_it(code: str, source_shown: bool, said: str) -> None:
-    asked = replace(call(source("w")), location=at(3, code), targets=(TargetResult("Mean_1:0", "Mean_1"),))
+def test_a_call_is_named_as_the_user_wrote_it(written: str, source_shown: bool, said: str) -> None:
+    asked = replace(call(source("w")), location=at(3), written=written, targets=(TargetResult("Mean_1:0", "Mean_1"),))
     assert f"samples/step.py:3  {said}\n" in render_text(report(asked), source=source_shown)
 
 
