@@ -9,9 +9,11 @@ from __future__ import annotations
 import linecache
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from tapetrace.capture.operators import operator_of
 from tapetrace.capture.origins import Origin, Origins
 from tapetrace.capture.statements import Statements
 from tapetrace.model.locations import Frame, Location
@@ -33,6 +35,21 @@ class StackFrame(Protocol):
 
 StackOf = Callable[[Any], Sequence[RawFrame]]
 """For an op, the stack that made it, innermost frame last; empty when it is not known."""
+
+
+class Calls(NamedTuple):
+    """Several calls of one function in the user's innermost statement: any of them may have made an op."""
+
+    outer: tuple[RawFrame, ...]
+    at: RawFrame
+    function: str
+    lines: tuple[int, ...]
+    """Where each stands, in the order in which they are made."""
+
+    def on(self, line: int) -> Calls:
+        """The same, seen from another line of the statement."""
+        return self._replace(at=(self.at[0], line, self.at[2]))
+
 
 Frames = Iterable[RawFrame] | Iterable[StackFrame]
 """A stack, innermost frame last."""
@@ -70,6 +87,7 @@ class Locator:
         self._statements = Statements()
         self._frames: dict[RawFrame, Frame] = {}
         self._stacks: dict[tuple[RawFrame, ...], Location | None] = {}
+        self._calls: dict[tuple[RawFrame, ...], Calls] = {}
         self._in_function: dict[tuple[tuple[RawFrame, ...], str, str], Location | None] = {}
 
     def learn(self, run: Sequence[RawFrame], generated: Mapping[tuple[str, int], RawFrame]) -> None:
@@ -77,14 +95,24 @@ class Locator:
         self._runs.add(tuple(run[: 1 + max((i for i, f in enumerate(run) if _runs_replicas(f)), default=-1)]))
         self._generated.update(generated)
 
-    def locate(self, frames: Frames) -> Location | None:
-        """The innermost user frame, those it was called from, and the library frame that it led to; None if no frame is the user's."""
+    def locate(self, frames: Frames, turn: Callable[[Calls], int] | None = None) -> Location | None:
+        """The innermost user frame, those it was called from, and the library frame that it led to; None if no frame is the user's.
+
+        ``turn`` is asked for the line where several calls of one statement may have made the op.
+        """
         stack = raw_frames(frames)
-        try:
-            return self._stacks[stack]
-        except KeyError:
-            location = self._stacks[stack] = self._locate(stack)
+        if stack not in self._stacks:
+            self._stacks[stack] = self._locate(stack)
+        location, calls = self._stacks[stack], self._calls.get(stack)
+        if turn is None or location is None or calls is None:
             return location
+        return replace(location, frame=self._frame(calls.on(turn(calls)).at))
+
+    def calls(self, frames: Frames) -> Calls | None:
+        """The calls that may have made an op with this stack, None when there are not several."""
+        stack = raw_frames(frames)
+        self.locate(stack)
+        return self._calls.get(stack)
 
     def locate_function(self, frames: Frames, file: str, function: str) -> Location | None:
         """The location whose own frame is the innermost one in exactly ``function`` of ``file``; if there is none, that of `locate`.
@@ -115,6 +143,10 @@ class Locator:
         step = self._step(stack)
         for i in reversed(range(len(step))):
             if self._is_user(step[i]):
+                called = self._entered(step[i + 1 :])
+                lines = self._statements.lines_of(step[i][0], step[i][1], called, exported=True)
+                if len(set(lines)) > 1:
+                    self._calls[stack] = Calls(tuple(step[:i]), step[i], called, lines)
                 return self._location(step, i)
         return None
 
@@ -161,8 +193,9 @@ class Locator:
             last, called, exported = (file, line, name), name, False
 
     def _entered(self, deeper: Iterable[RawFrame]) -> str:
-        """The name of the first function in a stack that is no machinery."""
-        return next((raw[2] for raw in deeper if self._origins.origin(raw[0]) is not Origin.MACHINERY), "")
+        """The name of the first function in a stack that is no machinery, or the operator that led to it."""
+        entered = [(raw[0], raw[2]) for raw in deeper if self._origins.origin(raw[0]) is not Origin.MACHINERY]
+        return operator_of(entered) or next((function for _, function in entered), "")
 
     def _library(self, deeper: Sequence[RawFrame]) -> Frame | None:
         """The innermost library frame worth naming: not a generated wrapper and not machinery, unless there is nothing else."""

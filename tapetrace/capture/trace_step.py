@@ -20,11 +20,12 @@ from tapetrace.capture.garbage import without_collections
 from tapetrace.capture.gates import GateProber
 from tapetrace.capture.history import current_history
 from tapetrace.capture.labels import Labels
-from tapetrace.capture.locations import Locator, StackOf
+from tapetrace.capture.locations import Frames, Locator, StackOf
 from tapetrace.capture.numbers import StepExperiment
 from tapetrace.capture.recorder import CallRecord, Recorder
 from tapetrace.capture.replicas import by_replica
 from tapetrace.capture.snapshot import Draft
+from tapetrace.capture.turns import Turns
 from tapetrace.capture.values import is_tensor, tensor_of
 from tapetrace.capture.variables import VariableNames, describe_variable, is_variable, spec_of
 from tapetrace.errors import TraceFailed, UsageError
@@ -205,16 +206,20 @@ class _Locations:
 
     def __init__(self, locator: Locator, extraction: Extraction, stack_of: StackOf | None) -> None:
         self._locator = locator
-        self._stack_of = stack_of
+        self._elsewhere = stack_of
         self._operations = extraction.operations
+        self._turns = Turns(extraction.operations, lambda op: locator.calls(self._stack(op)))
 
     def __call__(self, body: str, position: int, inside: Frame | None = None) -> Location | None:
         op = self._operations[body][position]
         if op is None:
             return None
-        stack = op.traceback or (self._stack_of(op) if self._stack_of is not None else None)
+        stack = self._stack(op)
         if not stack:
             return None
         if inside is None:
-            return self._locator.locate(stack)
+            return self._locator.locate(stack, partial(self._turns.line, body, position))
         return self._locator.locate_function(stack, inside.file, inside.function)
+
+    def _stack(self, op: Any) -> Frames:
+        return op.traceback or (self._elsewhere(op) if self._elsewhere is not None else ())

@@ -41,6 +41,39 @@ def test_the_line_of_a_call(tmp_path: Path, line: int, function: str, exported: 
     assert Statements().line_of(str(file), line, function, exported=exported) == found
 
 
+OPERATORS = """\
+y = (
+    x
+    > 2.0) & (
+    1.0
+    > x
+) - x[
+    -z[0]:]
+z += x
+y = [
+    tf.exp(tf.exp(
+        x)
+    ), a.exp(
+    x).exp(x),
+    (lambda: tf.sin(x))(),
+    tf.sin(x)
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "lines"),
+    [
+        (1, "<Gt>", (2,)), (1, "<Lt>", (4,)), (1, "<BitAnd>", (1,)), (1, "<Sub>", (3,)), (1, "<USub>", (7,)), (1, "<Subscript>", (7, 6)),
+        (8, "<Add>", (8,)), (9, "exp", (10, 10, 12, 13)), (9, "sin", ()), (9, "tanh", ()),
+    ],
+)  # fmt: skip
+def test_the_lines_of_calls_and_operators_in_their_order(tmp_path: Path, line: int, function: str, lines: tuple[int, ...]) -> None:
+    file = tmp_path / "operators.py"
+    file.write_text(OPERATORS)
+    assert Statements().lines_of(str(file), line, function) == lines
+
+
 CALLS = """\
 grads = tape.gradient(
     loss,
