@@ -20,6 +20,9 @@ WAYS_OUT = ("numpy", "__array__", "__float__", "__int__", "__index__", "__comple
 RELATIVE, ABSOLUTE = 0.05, 0.03
 """A changed number is v * (1 + RELATIVE) + ABSOLUTE."""
 
+BACKWARDS = 0.0
+"""In place of a factor: the numbers of an array in the opposite order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Escape:
@@ -35,10 +38,14 @@ class Escape:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """Which escapes, counted from 0, hand out another number than the tensor holds. ``step`` is added to integers."""
+    """Which escapes, counted from 0, hand out another number than the tensor holds.
+
+    ``step`` is added to integers, floats become v * ``factor`` + ``ABSOLUTE`` (see `BACKWARDS`).
+    """
 
     escapes: frozenset[int] = frozenset()
     step: int = 1
+    factor: float = 1.0 + RELATIVE
 
     def of(self, value: Any) -> Any:
         """The other number in place of ``value``: of the same type, or ``value`` itself when it is no number."""
@@ -47,11 +54,13 @@ class Substitution:
             return ~value
         if kind in ("i", "u"):
             return (value + self.step).astype(value.dtype)
+        if kind in ("f", "c", "V") and self.factor == BACKWARDS:
+            return np.flip(value)
         if kind in ("f", "c", "V"):  # V: bfloat16
-            return (value * (1.0 + RELATIVE) + ABSOLUTE).astype(value.dtype)
+            return (value * self.factor + ABSOLUTE).astype(value.dtype)
         if kind == "int":
             return value + self.step
-        return value * (1.0 + RELATIVE) + ABSOLUTE if kind in ("float", "complex") else value
+        return value * self.factor + ABSOLUTE if kind in ("float", "complex") else value
 
 
 class Escapes:

@@ -12,9 +12,9 @@ from typing import Any
 
 from tapetrace.capture.eager_log import EagerLog
 from tapetrace.capture.eager_run import EagerRun
-from tapetrace.capture.escapes import Escape, Substitution
+from tapetrace.capture.escapes import BACKWARDS, RELATIVE, Escape, Substitution
 from tapetrace.capture.locations import raw_frames
-from tapetrace.capture.reruns import MUCH, Reruns
+from tapetrace.capture.reruns import MUCH, OTHER_SIGN, Reruns
 from tapetrace.capture.variables import handle_of
 from tapetrace.model.trace import Hidden, Ref
 from tapetrace.model.words import Cause
@@ -45,6 +45,7 @@ class _Search:
                     refs = refs.union(*(_what_left(None, _derived(self._base.log, [v]), escape.order if escape else p) for v in group))
                 self._add(p, refs, escape)
         self._integers()
+        self._decisions()
         return {p: self._hidden(refs, escape) for p, (refs, escape) in self._found.items() if refs}
 
     def _hidden(self, refs: set[Ref], escape: Escape | None) -> Hidden:
@@ -61,20 +62,17 @@ class _Search:
 
     def _floats(self) -> Iterator[tuple[list[Any], EagerRun, dict[int, int]]]:
         """Groups of variables, as small as the number of runs allows, with what moves when they are changed."""
-        queue = [list(self._variables)]
-        by = 1.0
-        while queue:
-            group = queue.pop()
-            other, positions = self._change(group, by)
-            if not positions and group == list(self._variables):  # rounded on the way, perhaps
-                by = MUCH
+        left = list(self._variables)
+        for by in (1.0, MUCH, OTHER_SIGN):  # rounded on the way, perhaps, or only compared
+            queue = [left] if left and self._reruns.left > 0 else []
+            while queue:
+                group = queue.pop()
                 other, positions = self._change(group, by)
-            if not positions:
-                continue
-            if len(group) > 1 and self._reruns.left > 1:
-                queue += [group[len(group) // 2 :], group[: len(group) // 2]]
-            else:
-                yield group, other, positions
+                if positions and len(group) > 1 and self._reruns.left > 1:
+                    queue += [group[len(group) // 2 :], group[: len(group) // 2]]
+                elif positions:
+                    left = [v for v in left if all(v is not moved for moved in group)]
+                    yield group, other, positions
 
     def _change(self, group: Sequence[Any], by: float) -> tuple[EagerRun, dict[int, int]]:
         other = self._reruns.changed(group, by=by)
@@ -106,14 +104,14 @@ class _Search:
         here = None if ref is None else self._reruns.position(other, ref[0])
         return replace(shown[-1], order=position, ref=None if ref is None or here is None else (here, ref[1]))
 
-    def _moved_by(self, escape: Escape, step: int = 1) -> set[int]:
+    def _moved_by(self, escape: Escape, step: int = 1, factor: float = 1.0 + RELATIVE) -> set[int]:
         """What moves when all escapes of the line of ``escape`` hand out other numbers; nothing when no more runs are allowed."""
-        key = (self._line(escape), step)
+        key = (self._line(escape), step, factor)
         if key not in self._by_line:
             if self._reruns.left <= 0:
                 return set()
             alike = frozenset(i for i, e in enumerate(self._base.escapes.found) if self._line(e) == key[0])
-            other = self._reruns.substituted(Substitution(alike, step))
+            other = self._reruns.substituted(Substitution(alike, step, factor))
             if other.raised is not None and self._base.raised is None and step > 0 and not escape.is_float:
                 self._by_line[key] = self._moved_by(escape, -step)  # an index one too large
             else:
@@ -131,6 +129,19 @@ class _Search:
             if escape.is_float or escape.ref not in derived:
                 continue
             for p in sorted(self._moved_by(escape)):
+                if p >= escape.order:
+                    self._add(p, {escape.ref}, escape)
+
+    def _decisions(self) -> None:
+        """Floats of which Python only compares the sizes, as ``np.argmax`` does: others come out when they are far from what they were."""
+        derived = _derived(self._base.log, self._variables)
+        known = {self._line(escape) for _, escape in self._found.values() if escape is not None}
+        last = max((call.order for call in self._base.calls()), default=0)
+        for escape in self._base.escapes.found:
+            if not escape.is_float or escape.ref not in derived or escape.order >= last or self._line(escape) in known:
+                continue
+            moved = next(filter(None, (self._moved_by(escape, factor=factor) for factor in (-1.0, MUCH, BACKWARDS))), set())
+            for p in sorted(moved):
                 if p >= escape.order:
                     self._add(p, {escape.ref}, escape)
 

@@ -26,6 +26,9 @@ PATIENCE = 120.0
 MUCH = 20.0
 """How many times further a value is changed when a little did nothing."""
 
+OTHER_SIGN = -2.0 / RELATIVE
+"""In place of that: v becomes -v and a bit."""
+
 
 class Reruns:
     """Runs of one step like ``base``, the first. Everything that a run changes is put back after it, but for Python's own objects."""
