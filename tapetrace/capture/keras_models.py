@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -63,7 +63,7 @@ def _strategy_of(model: Any) -> Any:
 
 
 def _build(model: Any, data: tuple[Any, ...]) -> None:
-    """Make the variables of layers, metrics and optimizer, as ``fit`` does before it traces."""
+    """Make the variables of layers and metrics. Those of the optimizer are made by the step, as with ``fit``: it may make more layers first."""
     build = getattr(model, "_symbolic_build", None)
     if build is None or getattr(model, "run_eagerly", False):  # tf_keras makes them while it traces; an eager model may hold what no graph can
         return
@@ -71,12 +71,25 @@ def _build(model: Any, data: tuple[Any, ...]) -> None:
         return
     strategy = _strategy_of(model)
     try:
-        with nullcontext() if strategy is None else strategy.scope():
+        with nullcontext() if strategy is None else strategy.scope(), _as_if_built(None if strategy else model.optimizer):
             build(data_batch=tuple(_symbolic(part) for part in data))
     except Exception as error:  # whatever the layers of the user's raise belongs in the message
         name = model_name(model)
         told = str(error.__cause__ or error.__context__ or error).strip().split("\n")[0]
         raise TraceFailed(f"The model {name} cannot be built from this batch ({told}): call it on a batch first, {name}(x), to see where.") from error
+
+
+@contextmanager
+def _as_if_built(optimizer: Any) -> Iterator[None]:
+    """Keeps Keras from building ``optimizer`` now, for the variables there are, after which it would take no others."""
+    if optimizer is None or optimizer.built:
+        yield
+        return
+    optimizer.built = True
+    try:
+        yield
+    finally:
+        optimizer.built = False
 
 
 def _can_be_called(model: Any) -> bool:

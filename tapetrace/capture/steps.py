@@ -25,7 +25,7 @@ from tapetrace.capture.history import current_history
 from tapetrace.capture.keras_models import is_keras_model, model_step
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.trace_step import trace_step
-from tapetrace.errors import UsageError
+from tapetrace.errors import TargetError, UsageError
 from tapetrace.model.trace import Trace
 from tapetrace.specs import Spec, parse_spec
 
@@ -110,6 +110,9 @@ def trace(prepared: Prepared, verify: bool) -> Trace:
     found = trace_step(
         prepared.step, prepared.args, prepared.kwargs, target=prepared.name, locator=prepared.locator, verify=verify, asked=prepared.asked
     )
+    if prepared.model is not None and all(c.kind == "loss" for c in found.calls) and not prepared.model.trainable_weights:
+        told = "set `trainable = True` on the layers to train, then compile"
+        raise TargetError(f"{prepared.name} has no trainable weights, so nothing is trained: {told}.")
     return with_model(prepared, found)
 
 

@@ -233,8 +233,9 @@ class Report:
 
     @property
     def empty(self) -> tuple[int, ...]:
-        """Indices of the calls whose list of sources is empty although trainable variables lead to the loss that nobody asks for."""
-        return tuple(i for i, c in enumerate(self.calls) if self.not_asked and not c.sources)
+        """Indices of the calls whose list of sources is empty, where no call asks for anything or trainable variables lead to the loss unasked."""
+        nothing = bool(self.not_asked) or not any(c.sources for c in self.calls)
+        return tuple(i for i, c in enumerate(self.calls) if nothing and not c.sources)
 
     @property
     def broken(self) -> tuple[BrokenPath, ...]:

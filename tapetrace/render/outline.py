@@ -74,7 +74,10 @@ class Place:
 
 
 EMPTY = "no source was asked for: nothing is trained"
-EMPTY_REMEDY = "the list of variables is empty: take `trainable_variables` after the model was called once, a layer has no variables before"
+EMPTY_REMEDY = (
+    "the list of variables is empty: take `trainable_variables` after the model was called once, a layer has no variables before, "
+    "and set `trainable = True` on the layers to train"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,10 @@ def test_an_empty_list_of_sources_is_said_with_its_mend_in_all_formats() -> None
         assert "no source was asked for: nothing is trained" in said
     for said in (render_text(found), render_markdown(found), render_github(found), render_sarif(found)):
         assert "take `trainable_variables` after the model was called once" in said
-    assert "~ no source was asked for" in render_text(replace(found, not_asked=()))
+    assert replace(found, not_asked=()).empty == (0,)
+    beside = replace(found, calls=(call(source("w")), call()), not_asked=())
+    assert beside.empty == ()
+    assert "~ no source was asked for" in render_text(beside)
 
 
 def test_the_mend_of_findings_is_said_once_in_all_formats() -> None:
