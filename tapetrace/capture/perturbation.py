@@ -19,6 +19,9 @@ from tapetrace.capture.variables import handle_of
 from tapetrace.model.trace import Hidden, Ref
 from tapetrace.model.words import Cause
 
+_FAR = (-1.0, MUCH, BACKWARDS)
+"""Factors for floats of which Python only looks at the size."""
+
 _PYTHON_FUNCTIONS = "tensorflow/python/ops/script_ops.py"
 
 
@@ -89,7 +92,8 @@ class _Search:
         same = [e for e in candidates if value and e.digest == value]
         if same:
             return same[-1]
-        return next((e for e in reversed(candidates) if position in self._moved_by(e)), None)
+        tried = ((e, factor) for factor in (1.0 + RELATIVE, *_FAR) for e in reversed(candidates) if factor > 1.0 or e.is_float)
+        return next((e for e, factor in tried if position in self._moved_by(e, factor=factor)), None)
 
     def _numpy_line(self, other: EagerRun, group: Sequence[Any], there: int, position: int) -> Escape | None:
         """The last line before an op that handed something computed from ``group`` to NumPy, else the last that may have. ``there`` is where the
@@ -140,7 +144,7 @@ class _Search:
         for escape in self._base.escapes.found:
             if not escape.is_float or escape.ref not in derived or escape.order >= last or self._line(escape) in known:
                 continue
-            moved = next(filter(None, (self._moved_by(escape, factor=factor) for factor in (-1.0, MUCH, BACKWARDS))), set())
+            moved = next(filter(None, (self._moved_by(escape, factor=factor) for factor in _FAR)), set())
             for p in sorted(moved):
                 if p >= escape.order:
                     self._add(p, {escape.ref}, escape)

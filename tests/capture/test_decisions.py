@@ -45,7 +45,13 @@ def in_words() -> Any:
     return tf.reduce_sum(U) * float(f"{float(tf.reduce_max(W)):.0f}")  # out
 
 
-@pytest.mark.parametrize("loss", [largest, largest_of_a_tensor, sorted_rows, thresholds, accuracy, in_words])
+def an_integer_behind_another() -> Any:
+    shift = int(np.round(U[0].numpy()))
+    times = int(W[1] * 3.5)  # out
+    return tf.reduce_sum(tf.tile(U[:2], [times])) * tf.cast(tf.roll(U, shift, axis=0)[0], tf.float32)
+
+
+@pytest.mark.parametrize("loss", [largest, largest_of_a_tensor, sorted_rows, thresholds, accuracy, in_words, an_integer_behind_another])
 def test_what_is_only_compared_has_left_where_it_left(loss: Any) -> None:
     def step() -> Any:
         with tf.GradientTape() as tape:
