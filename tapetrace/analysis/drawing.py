@@ -180,7 +180,8 @@ class _Painter:
             if status is Status.LIVE and t[0] in self.in_branch:
                 status = Status.CONDITIONAL
             return GraphEdge(self.name(t[0]), self.name(n), status)
-        closed = next((w for _, w in ways if w.passage is Passage.CLOSED), None)
+        shut = (Passage.CLOSED, Passage.INDEX) if node.name in self.break_of else (Passage.CLOSED,)
+        closed = next((w for _, w in ways if w.passage in shut), None)
         if closed is None:
             return GraphEdge(self.name(t[0]), self.name(n), Status.DEAD)
         return GraphEdge(self.name(t[0]), self.name(n), Status.BREAK, closed.cause)

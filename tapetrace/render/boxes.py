@@ -19,6 +19,9 @@ from tapetrace.render.visible import shown_path
 
 _FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
 
+End = tuple[Status, set[int]]
+"""A box as an arrow meets it: its status, and the root causes that it stands for."""
+
 
 class BoxWriter:
     """Turns the units of one panel into boxes with words on them."""
@@ -69,9 +72,12 @@ class BoxWriter:
                 bundles.setdefault((unit_of[a], unit_of[b]), []).append(status)
         edges: list[SceneEdge] = []
         for (a, b), found in sorted(bundles.items()):
-            for status, number in _drawn(found, partition.units[a].status, partition.units[b].status):
+            for status, number in _drawn(found, self._end(partition.units[a]), self._end(partition.units[b])):
                 edges.append(SceneEdge(f"p{self.index}_{a}", f"p{self.index}_{b}", status, number))
         return edges
+
+    def _end(self, unit: Unit) -> End:
+        return unit.status, {n for m in unit.members if (n := self.panel.nodes[m].number)}
 
     def _ops(self, unit: Unit, ops: Sequence[GraphNode], inside: str) -> tuple[Kind, str, str, Location | None]:
         location = _same_location(ops)
@@ -141,18 +147,19 @@ class BoxWriter:
         return "variable" if all(n.type in ("Variable", "VarHandleOp") for n in sources) else "source"
 
 
-def _drawn(found: Sequence[Status], tail: Status, head: Status) -> list[tuple[Status, int]]:
+def _drawn(found: Sequence[Status], tail: End, head: End) -> list[tuple[Status, int]]:
     """How the data edges between two boxes are drawn: (status, count).
 
-    Shut gates are shown as such where gradient comes to them and the sources behind depend on it; elsewhere the way is merely dead.
+    Shut gates are shown as such where gradient comes to them and the sources behind depend on it; elsewhere, and inside one break, the way is
+    merely dead.
     """
     shut = sum(s is Status.BREAK for s in found)
     flowing = next((s for s in _FLOWING if s in found), None)
-    if head is Status.BREAK and tail is not Status.BREAK and shut:
+    if head[0] is Status.BREAK and tail != head and shut:
         return [(Status.BREAK, shut)] + ([(flowing, len(found) - shut)] if flowing else [])
     if flowing:
         return [(flowing, len(found))]
-    return [(Status.BREAK if shut and tail is Status.DEAD and head is not Status.DEAD else Status.DEAD, len(found))]
+    return [(Status.BREAK if shut and tail[0] is Status.DEAD and head[0] is not Status.DEAD else Status.DEAD, len(found))]
 
 
 def kinds_of_sources(report: Report) -> dict[str, str]:
@@ -192,7 +199,7 @@ def _same_location(nodes: Sequence[GraphNode]) -> Location | None:
 
 
 def _shape(node: GraphNode) -> str:
-    if not node.dtype:
+    if node.dtype in ("", "resource"):
         return ""
     inside = "…" if node.shape is None else ",".join("?" if n is None else str(n) for n in node.shape)
     return f"{node.dtype}[{inside}]"

@@ -11,7 +11,7 @@ from tapetrace.model.graph import Role, Status, name_in_call
 from tapetrace.model.report import Report, SourceResult, sources_called
 from tapetrace.render.outline import Place, outline
 from tapetrace.render.panels import Panel
-from tapetrace.render.routes import Routes
+from tapetrace.render.routes import Routes, find_op
 from tapetrace.render.scene import Scene
 
 
@@ -70,7 +70,7 @@ def link(report: Report, scenes: Mapping[int, Scene]) -> Links:
         for s in report.calls[found.index].sources:
             anchor = _unique(f"source={_quoted(s.label)}" + (f"&call={found.index + 1}" if len(report.calls) > 1 else ""), taken)
             ops = [name_in_call(panel.nodes[i].name) for i in routes.of(s.route)] if panel and routes else s.route
-            path = tuple(dict.fromkeys(key for name in ops if (key := _find(boxes, name))))
+            path = tuple(dict.fromkeys(key for name in ops if (key := find_op(name, boxes))))
             crossed = dict.fromkeys(
                 at + i for b in s.breaks for i, p in enumerate(found.places) if id(s) in behind[i] and _same(b.root_cause, p, b.cause)
             )
@@ -90,7 +90,7 @@ def _place(
     reconnects = [(i, s) for i, s in blocks if id(s.source) in alive]
     boxes = _box_of(scene)
     keys = [n.key for n in scene.nodes if place.number in n.numbers] if scene and place.number else []
-    keys = keys or list(dict.fromkeys(key for name, _ in place.ops if (key := _find(boxes, name))))
+    keys = keys or list(dict.fromkeys(key for name, _ in place.ops if (key := find_op(name, boxes))))
     revived, flows = _revived(panel, place.number, boxes) if panel and reconnects else (set(), set())
     for _, s in reconnects:
         revived |= set(s.path)
@@ -124,11 +124,6 @@ def _reached(panel: Panel, reopened: int | None) -> set[tuple[int, int]]:
 def _box_of(scene: Scene | None) -> dict[str, str]:
     """The box of each op, by the name that the op has within its call."""
     return {name_in_call(name): node.key for node in scene.nodes for name in node.members} if scene else {}
-
-
-def _find(boxes: Mapping[str, str], name: str) -> str | None:
-    """The box of an op; the drawing names the outputs of an op with several one by one (``cond:0``)."""
-    return boxes.get(name) or boxes.get(f"{name}:0")
 
 
 def _same(root_cause: int, place: Place, cause: object) -> bool:

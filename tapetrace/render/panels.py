@@ -9,6 +9,7 @@ from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Statu
 from tapetrace.model.locations import Location
 from tapetrace.model.report import RootCause
 from tapetrace.model.words import Cause
+from tapetrace.render.control_flow import without_exits
 from tapetrace.render.layers import layers_of, names_of
 
 _FLOWING = (Status.LIVE, Status.CONDITIONAL, Status.OPAQUE)
@@ -35,9 +36,10 @@ class Panel:
         found = _with_breaks(found, edges, [c for c in causes if call is None or c.call == call])
         for name in _side_paths(found, edges):
             del found[name]
+        found, edges = without_exits(found, [e for e in edges if e.tail in found and e.head in found])
         nodes = tuple(found.values())
         position = {name: i for i, name in enumerate(found)}
-        kept = [(position[e.tail], position[e.head], _status(e, found[e.tail])) for e in edges if e.tail in position and e.head in position]
+        kept = [(position[e.tail], position[e.head], _status(e, found[e.tail])) for e in edges]
         forward = tuple((a, b, s) for a, b, s in kept if a < b)
         return cls(call, nodes, forward, tuple(layers_of(nodes, forward)), names_of(nodes, forward))
 
@@ -95,7 +97,8 @@ def _passes(location: Location | None, line: Location | None) -> bool:
 
 
 def _side_paths(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge]) -> list[str]:
-    """Dead ops that only live ones lead to: a comparison beside the loss, say. They keep nothing from any source."""
+    """Dead ops that only live ones lead to: a comparison beside the loss, say. They keep nothing from any source. What alone leads to an op that
+    stays does so too: the op would seem to begin there."""
     before: dict[str, list[str]] = {}
     for e in edges:
         before.setdefault(e.head, []).append(e.tail)
@@ -104,4 +107,10 @@ def _side_paths(nodes: dict[str, GraphNode], edges: Sequence[GraphEdge]) -> list
         is_dead = n.status is Status.DEAD and n.role is Role.OP
         if is_dead and name in before and all(nodes[t].status in (Status.LIVE, Status.CONDITIONAL) or t in beside for t in before[name]):
             beside[name] = None
+    cut_off = [name for name in before if name not in beside and all(t in beside for t in before[name])]
+    while cut_off:
+        for tail in before[cut_off.pop()]:
+            beside.pop(tail, None)
+            if tail in before and all(t in beside for t in before[tail]):
+                cut_off.append(tail)
     return list(beside)

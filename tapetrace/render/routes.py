@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 from tapetrace.model.graph import name_in_call
-from tapetrace.render.control_flow import after_joints, is_joint
+from tapetrace.render.control_flow import after_joints, entered_at, is_joint
 from tapetrace.render.panels import Panel
+
+Found = TypeVar("Found")
+
+
+def find_op(name: str, known: Mapping[str, Found]) -> Found | None:
+    """What is known of an op: the drawing names the outputs of an op with several one by one (``cond:0``), and may have no more of a conditional
+    than where its branches are entered."""
+    drawn = next((key for key in (name, f"{name}:0") if key in known), None) or entered_at(name, known)
+    return known[drawn] if drawn is not None else None
 
 
 class Routes:
@@ -19,9 +29,8 @@ class Routes:
         self._after = after_joints(panel.nodes, panel.edges)
 
     def find(self, name: str) -> int | None:
-        """The position of an op; the drawing names the outputs of an op with several one by one (``cond:0``)."""
-        found = self._position.get(name)
-        return self._position.get(f"{name}:0") if found is None else found
+        """The position of what stands for an op in the drawing."""
+        return find_op(name, self._position)
 
     def of(self, names: Sequence[str]) -> list[int]:
         """A route of a report, with the joints through which it enters branches, which reports leave out."""

@@ -80,7 +80,7 @@ def fold_scopes(partition: Partition, depth: int, kept: set[int]) -> Partition:
     for i, u in enumerate(partition.units):
         plain = not (u.is_source or u.is_break or u.is_target or i in kept) and u.scope
         keys.append(("scope", "/".join(u.scope.split("/")[:depth]), u.status) if plain else ("unit", i))
-    return absorb_sources(partition.merged(keys))
+    return absorb_sources(partition.merged(_reads_apart(partition, keys, kept)))
 
 
 def fold_lines(partition: Partition, kept: set[int]) -> Partition:
@@ -89,7 +89,7 @@ def fold_lines(partition: Partition, kept: set[int]) -> Partition:
         ("line", u.line, u.status) if u.line and not (u.is_source or u.is_break or u.is_target or i in kept) else ("unit", i)
         for i, u in enumerate(partition.units)
     ]
-    return absorb_sources(partition.merged(keys))
+    return absorb_sources(partition.merged(_reads_apart(partition, keys, kept)))
 
 
 def fold_regions(partition: Partition, kept: set[int]) -> Partition:
@@ -113,6 +113,24 @@ def fold_regions(partition: Partition, kept: set[int]) -> Partition:
                 parent[root(a)] = root(b)
     keys = [("unit", i) if u.is_source else ("region", root(i)) for i, u in enumerate(units)]
     return absorb_sources(partition.merged(keys))
+
+
+def _reads_apart(partition: Partition, keys: Sequence[Hashable], kept: set[int]) -> list[Hashable]:
+    """The keys of a fold, but that what only reads a source, and may reshape it, for a unit that is ``kept`` goes together with no other."""
+    units = partition.units
+    before, after = partition.neighbours
+    reads: set[int] = set()
+    for i, u in enumerate(units):
+        if not u.is_source and len(before[i]) <= 1 == len(after[i]) and all(units[a].is_source or a in reads for a in before[i]):
+            reads.add(i)
+    found = list(keys)
+    for i in sorted(reads - kept, reverse=True):
+        (reader,) = after[i]
+        if reader in kept and not (units[reader].is_break or units[reader].is_target):
+            found[i] = ("reads", reader, units[i].status)
+        elif reader in reads - kept and found[reader] != keys[reader] and units[reader].status is units[i].status:
+            found[i] = found[reader]
+    return found
 
 
 def absorb_sources(partition: Partition, only_folded: bool = False) -> Partition:

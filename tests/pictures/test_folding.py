@@ -164,6 +164,18 @@ def test_a_dead_way_beside_a_live_one_is_left_out() -> None:
     assert boxes(fold(report_of(d))) == [("v", "live", 0, 1), ("line 1", "live", 1, 0), ("line 3", "live", 1, 0)]
 
 
+def test_a_dead_way_stays_where_nothing_else_leads_to_what_is_drawn() -> None:
+    d = Drawing()
+    d.source("v", LIVE)
+    d.op("a", "Op", ["v"], LIVE, line(1))
+    d.op("b", "Op", ["a"], DEAD, line(2))
+    d.op("stopped", "StopGradient", ["b"], LIVE, line(3), shut=Cause.STOP_GRADIENT)
+    d.op("loss", "Sub", ["a", "stopped"], LIVE, line(4), role=Role.TARGET)
+    scene = fold(report_of(d))
+    assert boxes(scene)[2] == ("line 2", "dead", 1, 0)
+    assert ("line 2", "line 3", "break") in arrows(scene)
+
+
 def test_a_dead_end_stays() -> None:
     d = Drawing()
     d.source("v", DEAD)
@@ -264,6 +276,19 @@ def test_gates_shut_behind_the_first_break_are_merely_dead() -> None:
     edges = (GraphEdge("a", "b", BREAK), GraphEdge("v", "a", BREAK))
     scene = fold(drawings.report_on(ReportGraph(tuple(nodes), edges)), detail="ops")
     assert [e.status for e in scene.edges] == [DEAD, BREAK]
+
+
+@pytest.mark.parametrize(("dtype", "heading"), [("float32", "variable:5 float32[2,?]"), ("resource", "variable:5")])
+def test_a_box_says_what_an_op_gives_unless_that_is_the_handle_of_a_variable(dtype: str, heading: str) -> None:
+    node = GraphNode("while/variable:5", "While", LIVE, scope="while", label="variable:5", dtype=dtype, shape=(2, None))
+    assert fold(drawings.report_on(ReportGraph((node,))), detail="ops").nodes[0].heading == heading
+
+
+@pytest.mark.parametrize(("second", "expected"), [(1, DEAD), (2, BREAK)])
+def test_the_way_from_one_break_into_another_is_shut_and_inside_one_it_is_dead(second: int, expected: Status) -> None:
+    nodes = [GraphNode("a", "Op", BREAK, number=1), GraphNode("b", "Op", BREAK, number=second)]
+    scene = fold(drawings.report_on(ReportGraph(tuple(nodes), (GraphEdge("a", "b", BREAK),))), detail="ops")
+    assert [e.status for e in scene.edges] == [expected]
 
 
 @pytest.mark.parametrize("detail", ["line", "layers"])

@@ -10,6 +10,7 @@ from tapetrace.analysis.analyse import analyse
 from tapetrace.model.graph import ReportGraph, Role, Status
 from tapetrace.model.report import Report
 from tapetrace.model.trace import Gate, TensorSpec
+from tapetrace.model.words import Cause
 from tests.unit.graphs import Graph, body, call, report, trace
 
 NONE, INT, LACKS = Gate.NONE, Gate.NON_FLOAT_INPUT, Gate.UNREGISTERED
@@ -126,6 +127,13 @@ def test_the_op_at_which_a_call_raises_is_drawn_though_no_source_leads_to_it() -
 def test_integers_are_dead_edges() -> None:
     graph = Graph().variables("w").read("r", "w").op("i", "r", dtypes="int32").op("back", "i", INT).op("loss", "back")
     assert edges(check_well_formed(report(graph))) == {"w r": "dead", "r i": "break", "i back": "dead", "back loss": "live"}
+
+
+def test_an_integer_that_an_index_takes_in_is_a_shut_edge_where_the_report_has_a_break() -> None:
+    graph = Graph().variables("w").read("r", "w").op("i", "r", dtypes="int32").op("rows").op("take", "rows i", integers="- indices")
+    drawing = check_well_formed(report(graph.op("loss", "take")))
+    assert edges(drawing) == {"w r": "dead", "r i": "break", "i take": "break", "take loss": "live"}
+    assert {e.cause for e in drawing.edges if e.status is Status.BREAK} == {Cause.NON_FLOAT}
 
 
 def test_a_second_call_has_nodes_of_its_own() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from tapetrace.model.graph import Role, Status
+from tapetrace.model.locations import Location
 from tapetrace.render.panels import Panel
-from tapetrace.render.stretches import absorb_sources, fold_regions, fold_runs, fold_scopes, within_reach
+from tapetrace.render.stretches import absorb_sources, fold_lines, fold_regions, fold_runs, fold_scopes, within_reach
 from tapetrace.render.units import Partition, split_into_units
 
 from .drawings import BREAK, DEAD, LIVE, Drawing
@@ -48,6 +49,24 @@ def test_scopes_fold_to_their_outer_levels() -> None:
     assert sizes(fold_scopes(chain, 2, set())) == [3, 2, 1]
     assert sizes(fold_scopes(chain, 1, set())) == [5, 1]
     assert sizes(fold_scopes(chain, 1, {1})) == [2, 3, 1]
+
+
+@pytest.mark.parametrize("fold", [lambda p, kept: fold_scopes(p, 1, kept), fold_lines], ids=["scopes", "lines"])
+def test_what_two_ops_that_stay_read_is_not_put_together(fold: Callable[[Partition, set[int]], Partition]) -> None:
+    line = Location.new("net.py", 1, "call")
+    d = Drawing()
+    before = "start"
+    d.op(before, "Op", [], LIVE, line)
+    for layer in "xy":
+        d.source(f"net/{layer}/v")
+        d.op(f"net/{layer}/read", "Op", [f"net/{layer}/v"], LIVE, line)
+        d.op(f"net/{layer}/reshape", "Op", [f"net/{layer}/read"], LIVE, line)
+        before = d.op(f"net/{layer}/mul", "Op", [before, f"net/{layer}/reshape"], LIVE, line)
+    d.op("loss", "Op", [before], LIVE, line, role=Role.TARGET)
+    whole = split_into_units(Panel.new(d.graph(), 0), "ops")
+    folded = fold(whole, {i for i, n in enumerate(d.nodes) if n.name.endswith(("start", "mul"))})
+    together = [{d.nodes[m].name for m in u.members} for u in folded.units]
+    assert [names for names in together if len(names) > 1] == [{f"net/{layer}/{n}" for n in ("v", "read", "reshape")} for layer in "xy"]
 
 
 @pytest.mark.parametrize(

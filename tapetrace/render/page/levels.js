@@ -115,7 +115,7 @@ class Levels {
     return [...bundles.values()].flatMap(({ tail, head, counts, total }) => {
       const shut = counts.break || 0, flowing = ["live", "conditional", "opaque"].find((status) => counts[status]);
       const way = (status, count) => ({ tail, head, status, count });
-      if (head.status === "break" && tail.status !== "break" && shut) return [way("break", shut), ...(flowing ? [way(flowing, total - shut)] : [])];
+      if (head.status === "break" && !(tail.status === "break" && `${tail.numbers}` === `${head.numbers}`) && shut) return [way("break", shut), ...(flowing ? [way(flowing, total - shut)] : [])];
       if (flowing) return [way(flowing, total)];
       return [way(shut && tail.status === "dead" && head.status !== "dead" ? "break" : "dead", total)];
     });
