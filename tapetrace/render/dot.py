@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import pydot
@@ -39,9 +40,11 @@ LOOKS = {
 }
 
 
-def scene_to_dot(scene: Scene, *, titled: bool = True, link: Callable[[SceneNode], str] | None = None) -> str:
+def scene_to_dot(
+    scene: Scene, *, titled: bool = True, link: Callable[[SceneNode], str] | None = None, sides: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The DOT text of a scene. Data flows from top to bottom; the same scene always gives the same text. ``titled=False`` leaves out title, notes
-    and legend; ``link`` gives the address that a box leads to, empty for none."""
+    and legend; ``link`` gives the address that a box leads to, empty for none; ``sides`` the side of a group's title where it is not the left."""
     graph = pydot.Dot("tapetrace", graph_type="digraph")
     graph.set_graph_defaults(**_attributes(
         label=_title(scene) if titled else "", labelloc="t", labeljust="l", fontname=SANS, rankdir="TB", nodesep="0.3", ranksep="0.4", pad="0.25",
@@ -50,7 +53,7 @@ def scene_to_dot(scene: Scene, *, titled: bool = True, link: Callable[[SceneNode
     graph.set_node_defaults(**_attributes(shape="box", fontname=SANS, fontsize="10", fontcolor=INK, margin="0.09,0.05", height="0.3"))
     graph.set_edge_defaults(**_attributes(arrowsize="0.7", fontname=SANS))
     # pydot's annotations do not know that a Cluster is a Subgraph.
-    clusters: dict[str, Any] = {group.key: _cluster(group) for group in scene.groups}
+    clusters: dict[str, Any] = {group.key: _cluster(group, sides.get(group.key, "l")) for group in scene.groups}
     holders: dict[str | None, Any] = {None: graph} | clusters
     for node in scene.nodes:
         holders[node.group].add_node(pydot.Node(node.key, **_node(node), **_attributes(URL=escape(link(node)) if link else "")))
@@ -122,13 +125,13 @@ def _edge(edge: SceneEdge, is_trunk: bool) -> dict[str, Any]:
     )
 
 
-def _cluster(group: SceneGroup) -> pydot.Cluster:
+def _cluster(group: SceneGroup, side: str) -> pydot.Cluster:
     name = f"<b>{escape(group.title)}</b>" if group.is_call else escape(group.title)
     return pydot.Cluster(
         group.key,
         **_attributes(
             label=f'<<font point-size="{12 if group.is_call else 10}" color="{INK if group.is_call else FAINT}">{name}</font>>',
-            labeljust="l", style="rounded", color="#333333" if group.is_call else "#BBBBBB", penwidth="1", margin="14" if group.is_call else "10",
+            labeljust=side, style="rounded", color="#333333" if group.is_call else "#BBBBBB", penwidth="1", margin="14" if group.is_call else "10",
             tooltip=_tooltip(group.title),
         ),
     )  # fmt: skip

@@ -31,7 +31,7 @@ class LayoutTimeout(Exception):
 
 
 def lay_out(dot: str, form: str, *, time_limit: float = TIME_LIMIT) -> bytes:
-    """The picture in the format ``svg``, ``pdf`` or ``png``. Leaves no files behind.
+    """The picture in the format ``svg``, ``pdf`` or ``png``, or its measures in ``json0``. Leaves no files behind.
 
     Raises `LayoutTimeout` when ``time_limit`` seconds are not enough, `OutputError` when there is no engine or it fails.
     """

@@ -30,7 +30,7 @@ def inline_svg(svg: bytes, scene: Scene, call: int, label: str) -> Markup:
     if shift:
         box = [box[0] - float(shift[1]), box[1] - float(shift[2]), *box[2:]]
     nodes = {n.key: n for n in scene.nodes}
-    # Frames lie behind lines, lines behind boxes; boxes in the order of the data, which is that of the Tab key.
+    # Frames, which the engine fills, lie behind lines, lines behind boxes; boxes in the order of the data, which is that of the Tab key.
     layers = ["cluster", "edge", "node"]
     place = {key: i for i, key in enumerate(nodes)}
     found = [g for g in drawing.iter(f"{_SVG}g") if g.get("class") in layers]

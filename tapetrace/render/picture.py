@@ -11,6 +11,7 @@ from tapetrace.render.dot import scene_to_dot
 from tapetrace.render.engines import TIME_LIMIT, LayoutTimeout, lay_out
 from tapetrace.render.files import write_atomic
 from tapetrace.render.folding import BUDGET, fold
+from tapetrace.render.frame_titles import sides_of_titles
 from tapetrace.render.pdf_finish import finish_pdf
 from tapetrace.render.scene import Scene
 from tapetrace.render.source_links import Link, links_from
@@ -69,7 +70,8 @@ def draw(
     """
     for further in (*_BUDGETS[1:], None):
         try:
-            return scene, lay_out(scene_to_dot(scene, titled=titled, link=link), form, time_limit=time_limit)
+            sides = _sides(scene, titled, time_limit)
+            return scene, lay_out(scene_to_dot(scene, titled=titled, link=link, sides=sides), form, time_limit=time_limit)
         except LayoutTimeout:
             if further is None:
                 break
@@ -77,3 +79,13 @@ def draw(
         note = f"folded to at most {further} boxes, since the layout of more took longer than {time_limit:g} s"
         scene = replace(folded, notes=(*folded.notes, note))
     raise OutputError(f"the layout took longer than {time_limit:g} s even with {_BUDGETS[-1]} boxes: draw it with `dot` where there is more time")
+
+
+def _sides(scene: Scene, titled: bool, time_limit: float) -> dict[str, str]:
+    """The sides of the titles of frames; an engine that cannot tell where things lie may still draw them."""
+    if not scene.groups:
+        return {}
+    try:
+        return sides_of_titles(lay_out(scene_to_dot(scene, titled=titled), "json0", time_limit=time_limit))
+    except (OutputError, ValueError, KeyError):
+        return {}

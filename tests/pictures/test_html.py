@@ -123,6 +123,13 @@ def named(text: str) -> Report:
     )
 
 
+def test_no_frame_covers_the_lines_in_it() -> None:
+    text = render_html(drawings.vae())
+    kinds = re.findall('<g class="(cluster|edge|node)', text)
+    assert set(kinds) == {"cluster", "edge", "node"}
+    assert kinds == sorted(kinds)
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_golden(name: str) -> None:
     page = render_html(EXAMPLES[name]())
