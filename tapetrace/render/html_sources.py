@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tapetrace.model.report import Report, SourceResult
@@ -14,6 +16,7 @@ from tapetrace.render.html_levels import KINDS, STATUSES
 from tapetrace.render.html_links import Links, SourceLink, layers_of_sources
 from tapetrace.render.html_markup import Markup, element
 from tapetrace.render.html_picture import Picture
+from tapetrace.render.places import Places
 from tapetrace.render.text_layout import place_text
 from tapetrace.render.visible import visible, visible_sentence
 
@@ -27,6 +30,8 @@ _WORDS = {
     "opaque": "only running the step can tell",
     "frozen": "no gradient reaches it, as it should be",
 }
+_FILE = 16
+"""Columns that the name of a file may take up in a row of the list."""
 _RETURNED = {Returned.NONE: "None", Returned.TENSOR: "a tensor", Returned.ERROR: "an error"}
 
 
@@ -52,7 +57,7 @@ def filters(report: Report, links: Links) -> Markup:
     ]
     if len(report.calls) > 1:
         calls = [element("option", "all calls", value="")]
-        calls += [element("option", _call_name(report, i), value=str(i)) for i in range(len(report.calls))]
+        calls += [element("option", call.short, value=str(i), title=call.whole) for i, call in enumerate(_calls(report))]
         controls.append(element("label", "Call ", element("select", *calls, id="call"), class_="pick"))
     controls.append(element("p", "", id="shown", role="status", class_="note"))
     return element("form", *controls, id="filters", class_="only-js", role="search", aria_label="Filter sources and causes")
@@ -60,8 +65,9 @@ def filters(report: Report, links: Links) -> Markup:
 
 def source_list(report: Report, links: Links) -> Markup:
     """Every source with its verdict, its gradient call where there are several, and the numbers of its root causes, in the order asked."""
-    columns = ["Verdict", "Source", *(["Call"] if len(report.calls) > 1 else []), *(["Stopped at"] if links.places else [])]
-    rows = [_row(report, i, s, links) for i, s in enumerate(links.sources)]
+    calls = _calls(report) if len(report.calls) > 1 else []
+    columns = ["Verdict", "Source", *(["Call"] if calls else []), *(["Stopped at"] if links.places else [])]
+    rows = [_row(calls, i, s, links) for i, s in enumerate(links.sources)]
     head = element("tr", *(element("th", word, scope="col") for word in columns))
     return element(
         "section", element("h2", "Sources"),
@@ -70,7 +76,7 @@ def source_list(report: Report, links: Links) -> Markup:
     )  # fmt: skip
 
 
-def _row(report: Report, position: int, link: SourceLink, links: Links) -> Markup:
+def _row(calls: Sequence[_Call], position: int, link: SourceLink, links: Links) -> Markup:
     s = link.source
     places = [links.places[i] for i in link.places]
     marks: list[str] = []
@@ -80,8 +86,8 @@ def _row(report: Report, position: int, link: SourceLink, links: Links) -> Marku
         "tr",
         element("td", _tag(verdict_word(s))),
         element("th", element("a", s.label, href=f"#{link.anchor}", class_="choose"), " ", element("span", _spec(s), class_="faint"), scope="row"),
-        *([element("td", _call_name(report, link.call), class_="in-call faint")] if len(report.calls) > 1 else []),
-        *([element("td", *marks)] if links.places else []),
+        *([element("td", calls[link.call].short, title=calls[link.call].whole, class_="in-call faint")] if calls else []),
+        *([element("td", *marks, class_="stops")] if links.places else []),
         data_source=str(position), data_verdict=verdict_word(s), data_layer=link.layer, data_call=str(link.call),
     )  # fmt: skip
 
@@ -144,6 +150,19 @@ def _tag(word: str) -> Markup:
     return element("span", f"{_SIGNS.get(word, '✗')} {word}", class_=f"tag {word}")
 
 
-def _call_name(report: Report, index: int) -> str:
-    location = report.calls[index].location
-    return f"{index + 1}: {place_text(location.frame) if location else report.calls[index].kind}"
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a gradient call is called where there is little room, and in full."""
+
+    short: str
+    whole: str
+
+
+def _calls(report: Report) -> list[_Call]:
+    places = Places.of(report)
+    found = []
+    for i, call in enumerate(report.calls, 1):
+        at = call.location
+        short, whole = (visible(places.line(at, _FILE)), place_text(at.frame)) if at else (call.kind, call.kind)
+        found.append(_Call(f"{i}: {short}", f"{i}: {whole}"))
+    return found

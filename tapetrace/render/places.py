@@ -38,8 +38,12 @@ class Places:
         """``vae.py:33 in train_step``; the rest of the path is left to the hover title."""
         if location is None:
             return ""
-        where = f"{self._file(location)}:{location.line}"
+        where = self.line(location)
         return clip(f"{where} in {location.function}" if location.function else where, NAME_WIDTH)
+
+    def line(self, location: Location, width: int = NAME_WIDTH // 2) -> str:
+        """``vae.py:33``, with a path of at most ``width`` columns."""
+        return f"{self._file(location, width)}:{location.line}"
 
     def function(self, location: Location | None, brackets: str = "()") -> str:
         """``loss()``, or ``loss() in a/model.py`` where another file has such a function too; empty outside of functions."""
@@ -48,6 +52,6 @@ class Places:
         where = f" in {self._file(location)}" if location.function in self.shared else ""
         return f"{location.function}{brackets}{where}"
 
-    def _file(self, location: Location) -> str:
+    def _file(self, location: Location, width: int = NAME_WIDTH // 2) -> str:
         found = self.files.get(location.file, location.file)
-        return clip(found, NAME_WIDTH // 2, keep_end=True) if "/" in found else found
+        return clip(found, width, keep_end=True) if "/" in found or width < NAME_WIDTH // 2 else found

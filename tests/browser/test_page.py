@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -278,6 +279,29 @@ def test_without_javascript_all_is_there_to_read(browser: Browser, page: Write) 
         if browser.driver.switch_to.active_element == frame:
             return
     pytest.fail("the Tab key does not reach the frame of the picture")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_call_of_a_source_fits_its_column_on_one_line(browser: Browser, page: Write, width: int) -> None:
+    made = drawings.gan()
+    folder = "/home/ann/experiments/adversarial/a_folder_of_this_name"
+    files = [f"{folder}/the_training_step_of_both.py", f"{folder}/loss.py"]
+    places = [Location.new(file, 1041, "train_step", "tape.gradient(loss, weights)") for file in files]
+    calls = tuple(replace(call, location=place) for call, place in zip(made.calls, places, strict=True))
+    path = page("far", routed(replace(made, calls=calls)))
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+    try:
+        browser.open(path)
+        cells = browser.all("tr[data-source] .in-call")
+        assert {(c.text, c.get_attribute("title")) for c in cells} == {
+            ("1: the_tra…_both.py:1041", f"1: {files[0]}:1041"),
+            ("2: loss.py:1041", f"2: {files[1]}:1041"),
+        }
+        lines = "const r = document.createRange(); r.selectNodeContents(arguments[0]); return r.getClientRects().length"
+        assert {browser.driver.execute_script(lines, cell) for cell in cells} == {1}
+        assert browser.driver.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_print_has_every_picture_and_no_controls(browser: Browser, page: Write) -> None:
