@@ -132,6 +132,10 @@ class Connection:
         """The flat tensor of a source, None when the graph never mentions it."""
         return None if source.ref is None else self.flat.tensor(self.call.body, source.ref)
 
+    def is_itself(self, t: Tensor) -> bool:
+        """Whether ``t`` is a target: the tape hands back ones for it, also when it never saw it, but a jacobian reads its target once more."""
+        return t in self.float_targets and (self.is_tracked(t) or "jacobian" not in self.call.kind)
+
     def is_tracked(self, t: Tensor) -> bool:
         return self.tracked is None or t in self.tracked.tensors
 
@@ -141,9 +145,12 @@ class Connection:
         since = 0 if tracked is None else tracked.since.get(t, 0)
         if tracked is None or since == 0:
             return True
-        nodes = self.flat.nodes
-        return any(
+        nodes, uses = self.flat.nodes, self.flat.consumers.get(t, ())
+        # A tensor of a graph around this one is put on the tape when it is used, not when it is watched.
+        is_outer = nodes[t[0]].type == "Captured" or nodes[t[0]].origin[0] != self.call.body
+        is_seen = not is_outer or any(nodes[n].order >= since for n, _ in uses)
+        return is_seen and any(
             (nodes[n].order >= since or tracked.recorded_without(self.flat, n, t))
             and any((n, j) in reached and accept(nodes[n].way(i, j)) for j in range(nodes[n].output_count))
-            for n, i in self.flat.consumers.get(t, ())
+            for n, i in uses
         )

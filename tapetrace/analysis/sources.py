@@ -67,7 +67,7 @@ class Verdicts:
         """What bars gradient from the source before any op is looked at."""
         if not source.is_float:
             return [self.diagnosis.of_source(source, Cause.NON_FLOAT_SOURCE, f"its dtype is {source.spec.dtype}")]
-        if t is None or self.connection.is_tracked(t) or t in self.connection.float_targets:
+        if t is None or self.connection.is_tracked(t) or self.connection.is_itself(t):
             return []
         if source.kind == "variable" and source.trainable and self.call.tape.watches_variables:
             return []  # it is not on the tape because nothing recorded reads it, and that is the break
@@ -75,16 +75,14 @@ class Verdicts:
 
     def _is_unseen(self, source: Source, t: Tensor | None) -> bool:
         """Whether the tape never saw the variable read, since its handle was given to a raw op: what watches by itself watches reads."""
-        return (
-            source.returned is not Returned.TENSOR and t is not None and not self.connection.is_tracked(t) and t not in self.connection.float_targets
-        )
+        return source.returned is not Returned.TENSOR and t is not None and not self.connection.is_tracked(t) and not self.connection.is_itself(t)
 
     def _live_verdict(self, t: Tensor | None) -> Verdict | None:
         """None for a source that is not live, nor could be."""
         live = self.connection.live
         if t is None or t not in live.maybe_opaque:
             return None
-        if t in self.connection.float_targets:
+        if self.connection.is_itself(t):
             return Verdict.CONNECTED
         if not self.connection.used_since_watched(t, live.maybe_opaque, passes_opaque):
             return None
