@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tapetrace.analysis.connection import Connection
-from tapetrace.analysis.flat import Node
+from tapetrace.analysis.flat import Node, Tensor
 from tapetrace.analysis.paths import Step
 from tapetrace.analysis.remedies import Index, Situation, remedy_for
 from tapetrace.analysis.ways import PREVENTS, Passage, is_python
@@ -48,6 +48,8 @@ class Diagnosis:
             dtype=dtype,
             inner_call=self._inner_call(path) if cause is Cause.OUTSIDE_TAPE else None,
             index=self._index(step, path, location),
+            variable=self._variable_of(step, node, cause),
+            is_straight_through=cause is Cause.STOP_GRADIENT and self._is_straight_through(step.node),
         )
         if step.way.passage is Passage.INDEX:
             detail = f"`{situation.index.name}` takes integers only" if situation.index else "integers only are taken here"
@@ -55,6 +57,28 @@ class Diagnosis:
             detail = self._detail(cause, node, dtype)
         remedy = remedy_for_metric(node.name) or remedy_for(situation)
         return Break(cause, node.name, node.type, location, remedy, detail, self._reenters(node, cause, location))
+
+    def _variable_of(self, step: Step, node: Node, cause: Cause) -> str:
+        """The variable that is written, or for which a custom gradient returns nothing."""
+        if cause is Cause.VARIABLE_WRITE and node.kind == "op" and node.inputs:
+            return self._behind(node.inputs[0][0]).name
+        source = self.flat.nodes[step.tensor[0]]
+        source = self._behind(source.inputs[0][0]) if source.type == "ReadVariableOp" else source
+        return source.name if cause is Cause.CUSTOM_GRADIENT and source.type == "Variable" else ""
+
+    def _is_straight_through(self, n: int) -> bool:
+        """Whether a node that stops ``q - z`` is added to that very ``z``."""
+        nodes = self.flat.nodes
+        difference = nodes[nodes[n].inputs[0][0]]
+        if difference.type != "Sub":
+            return False
+        added = (nodes[m] for m, _ in self.flat.consumers.get((n, 0), ()) if nodes[m].type in ("Add", "AddV2"))
+        return any(self._read(t) == self._read(difference.inputs[1]) for sum_ in added for t in sum_.inputs)
+
+    def _read(self, t: Tensor) -> Tensor:
+        """The variable in place of a value read from it: each use reads it anew."""
+        node = self.flat.nodes[t[0]]
+        return node.inputs[0] if node.type == "ReadVariableOp" else t
 
     def _index(self, step: Step, path: Sequence[Step], here: Location | None) -> Index | None:
         """The first input on the way on from a step, its own included, that takes integers only."""

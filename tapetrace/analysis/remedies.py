@@ -39,6 +39,7 @@ class Situation:
     call whose result the target was computed from, and which ran outside the tape as well. ``raises``, for ``not_probed``: the gradient function
     raised in the user's own gradient call. ``is_keras``: the source is a Keras 3 variable. ``watches_variables`` is False when the tape was opened
     with ``watch_accessed_variables=False``. ``index`` is where the value is handed in, here or further on, that can be nothing but an integer.
+    ``is_straight_through``: what is stopped is the difference to the tensor that it is added to.
     """
 
     cause: Cause
@@ -60,6 +61,7 @@ class Situation:
     is_keras: bool = False
     watches_variables: bool = True
     index: Index | None = None
+    is_straight_through: bool = False
 
     @property
     def code(self) -> str:
@@ -98,6 +100,11 @@ def _line(s: Situation, frame: Frame) -> str:
 def _stop_gradient(s: Situation) -> str:
     if s.op_type == "PreventGradient":
         return "TensorFlow forbids the gradient here: differentiate this value once only, or compute it by other ops"
+    if s.is_straight_through:
+        return (
+            "this hands the gradient straight through to the tensor that it is added to, so keep it, and train what it stops by a term of its own, "
+            "such as `tf.reduce_mean((q - tf.stop_gradient(z)) ** 2)`"
+        )
     here = "`tf.stop_gradient` here" if not s.code or "stop_gradient" in s.code else "`tf.stop_gradient` that this line leads to"
     return f"remove the {here}, or leave what it freezes out of the sources if it is meant"
 
@@ -130,7 +137,13 @@ def _numpy_escape(s: Situation) -> str:
     return "the value leaves TensorFlow here and comes back as a constant: keep it a tensor, and go on with `tf.` functions"
 
 
+_METRIC_STATE = ("/total", "/count")
+"""What the variables of the metrics of Keras that average are called."""
+
+
 def _variable_write(s: Situation) -> str:
+    if s.variable.endswith(_METRIC_STATE):
+        return "a metric keeps sums in variables, which gradient does not pass: compute the loss with a function, `keras.losses.…(y, y_pred)`"
     written = f"`{s.variable}`" if s.variable else "the variable"
     return f"gradient does not pass through `assign`: use the value itself in the loss, and write it into {written} only to keep it"
 
@@ -144,8 +157,8 @@ def _dataset(s: Situation) -> str:
 def _custom_gradient(s: Situation) -> str:
     if s.kind == "variable" and s.variable:
         return (
-            f"the `grad` function of this `tf.custom_gradient` must return a gradient for `{s.variable}`: end it with "
-            "`return grad_inputs, grad_variables`, in the order of its argument `variables`"
+            f"the `grad` function of this `tf.custom_gradient` must return a gradient for `{s.variable}`: in its place among those of the inputs, "
+            "or, where it is no argument, with `return grad_inputs, grad_variables`, in the order of its argument `variables`"
         )
     return "the `grad` function of this `tf.custom_gradient` drops the incoming gradient for this input: return `upstream` times the derivative"
 
@@ -268,6 +281,11 @@ def _tape_reused(s: Situation) -> str:
 
 def _numerically_zero(s: Situation) -> str:
     at = f" of `{s.op_type}`" if s.op_type else ""
+    if s.op_type == "BiasAdd":
+        return (
+            "what follows may take a constant away again, as a normalisation does, or the softmax over the keys of an attention: leave the bias out "
+            "with `use_bias=False`, or as it is, since it does no harm; else look at the values for saturation or clipping"
+        )
     return f"the way is open but the number was zero, NaN or infinite: look at the values{at} for saturation, clipping, or a softmax over one unit"
 
 

@@ -75,8 +75,8 @@ class Place:
 
 EMPTY = "no source was asked for: nothing is trained"
 EMPTY_REMEDY = (
-    "the list of variables is empty: take `trainable_variables` after the model was called once, a layer has no variables before, "
-    "and set `trainable = True` on the layers to train"
+    "the list of variables is empty: take `trainable_variables` after the model was called once, a layer has no variables before; "
+    "see that the filter over them matches, and that not all layers have `trainable = False`"
 )
 
 

@@ -1,0 +1,77 @@
+"""Remedies that depend on what stands around the op: each is followed, and mends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+import tapetrace
+
+X = tf.constant([[0.4, -0.6, 0.9]])
+Z = tf.Variable([[0.2, 0.3, 0.4]], name="z")
+BOOK = tf.Variable([[0.1, 0.5, 0.8]], name="book")
+METRIC = keras.metrics.MeanSquaredError()
+
+
+def straight_through(mended: bool) -> Any:
+    q = Z + tf.stop_gradient(BOOK - Z)
+    loss = tf.reduce_sum((q - X) ** 2)
+    return loss + tf.reduce_mean((BOOK - tf.stop_gradient(Z)) ** 2) if mended else loss
+
+
+def a_metric(mended: bool) -> Any:
+    if mended:
+        return tf.reduce_mean(keras.losses.mean_squared_error(X, Z * BOOK))
+    METRIC.update_state(X, Z * BOOK)
+    return METRIC.result()
+
+
+def a_variable_of_a_custom_gradient(mended: bool) -> Any:
+    @tf.custom_gradient
+    def scaled(x: Any) -> Any:
+        def grad(upstream: Any, variables: Any = None) -> Any:
+            return upstream * BOOK, [upstream * x if mended else None for _ in variables]
+
+        return x * BOOK, grad
+
+    return tf.reduce_sum(scaled(Z))
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (straight_through, "keep it, and train what it stops by a term of its own, such as `tf.reduce_mean((q - tf.stop_gradient(z)) ** 2)`"),
+        (a_metric, "compute the loss with a function, `keras.losses.…(y, y_pred)`"),
+        (a_variable_of_a_custom_gradient, "must return a gradient for `book`"),
+    ],
+)
+def test_the_mend_fits_and_mends(loss: Callable[[bool], Any], said: str) -> None:
+    def step(mended: bool) -> Any:
+        with tf.GradientTape() as tape:
+            value = loss(mended)
+        return tape.gradient(value, [Z, BOOK])
+
+    broken = tapetrace.check(step, False).calls[0].sources[1]
+    assert broken.verdict.value == "none"
+    assert said in broken.breaks[0].remedy
+    assert [s.verdict.value for s in tapetrace.check(step, True).calls[0].sources] == ["connected", "connected"]
+
+
+def test_the_bias_of_keys_does_no_harm() -> None:
+    queries, keys = keras.layers.Dense(2), keras.layers.Dense(2)
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            weights = tf.nn.softmax(tf.matmul(queries(x), keys(x), transpose_b=True))
+            loss = tf.reduce_sum(tf.matmul(weights, x) ** 2)
+        return tape.gradient(loss, keys.trainable_variables)
+
+    x = tf.random.stateless_normal([4, 3], [1, 2])
+    step(x)
+    kernel, bias = tapetrace.check(step, x, numeric=True).calls[0].sources
+    assert kernel.verdict.value == "connected"
+    assert "it does no harm" in bias.breaks[0].remedy
