@@ -12,6 +12,7 @@ from tapetrace.analysis.python_numbers import floats_on_the_way
 from tapetrace.analysis.replicas import merge_replicas
 from tapetrace.errors import TapetraceError, TraceFailed, UsageError
 from tapetrace.model.locations import Location
+from tapetrace.model.privacy import short_path
 from tapetrace.model.report import Report
 from tapetrace.model.trace import Trace
 from tapetrace.model.words import Cause
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 _SAID_BY_TENSORFLOW_ITSELF = frozenset({"LookupError", "StagingError"})
 _NO_GRADIENTS = "No gradients provided"
+_CHANGING = (
+    "The step is given other values by Python each time it runs, first at {at} (random numbers of its own, a counter, a buffer): a value that leaves "
+    "TensorFlow may go unnoticed, or be blamed for them. Fix the seeds, and check again."
+)
 
 
 def check_graph(prepared: Prepared, verify: bool, numeric: bool = False) -> Report:
@@ -60,8 +65,11 @@ def check_eager(prepared: Prepared, note: str = "", numeric: bool = False) -> Re
     report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes)))
     broken = list(run.variables_of((c, s) for c, call in enumerate(report.calls) for s, x in enumerate(call.sources) if x.verdict.is_broken))
     if broken and run.has_entries():
-        entered = find_entries(Reruns(run, step, args, kwargs, prepared.locator), broken)
-        if entered:
+        reruns = Reruns(run, step, args, kwargs, prepared.locator)
+        entered = find_entries(reruns, broken)
+        changing = reruns.changing_at()
+        notes += (_CHANGING.format(at=f"{short_path(changing.file)}:{changing.line}"),) if changing else ()
+        if entered or changing:
             report = analyse(with_model(prepared, trace_eagerly(run, prepared.name, notes, entered)))
     return merge_replicas(add_numbers(report, _measured(prepared, run)) if numeric else report)
 

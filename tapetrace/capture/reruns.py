@@ -14,6 +14,7 @@ from tapetrace.capture.escapes import ABSOLUTE, RELATIVE, Substitution
 from tapetrace.capture.locations import Locator
 from tapetrace.capture.restoring import restored
 from tapetrace.capture.variables import handle_of
+from tapetrace.model.locations import Location
 
 Key = tuple[Any, ...]
 
@@ -79,6 +80,12 @@ class Reruns:
     def unsteady(self) -> set[int]:
         """Ops that take another value each time, whatever is changed: counters, clocks."""
         return set(self.moved(self._run(self._again())))
+
+    def changing_at(self) -> Location | None:
+        """The first line of the user's at which the step takes another value each time, None when there is none or no run is left to see."""
+        positions = sorted(self.unsteady) if self.left > 0 or "unsteady" in self.__dict__ else ()
+        stacks = (self.base.log.ops[p].stack for p in positions)
+        return next((place for stack in stacks if stack and (place := self.locator.locate(stack)) is not None), None)
 
     @cached_property
     def _own_entries(self) -> dict[Key, tuple[int, Any]]:

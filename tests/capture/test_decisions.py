@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,22 @@ def an_integer_behind_another() -> Any:
     shift = int(np.round(U[0].numpy()))
     times = int(W[1] * 3.5)  # out
     return tf.reduce_sum(tf.tile(U[:2], [times])) * tf.cast(tf.roll(U, shift, axis=0)[0], tf.float32)
+
+
+def test_a_step_that_python_gives_other_values_each_time_says_where() -> None:
+    own = np.random.default_rng(1)
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            noise = tf.constant(own.normal(size=3), tf.float32)  # changing
+            value = tf.reduce_sum(U * noise)
+            tf.sin(W)
+        return tape.gradient(value, [W, U])
+
+    report = tapetrace.check(step, mode="eager")
+    assert [s.verdict.value for s in report.calls[0].sources] == ["none", "connected"]
+    line = next(i for i, code in enumerate(Path(__file__).read_text().splitlines(), 1) if code.endswith("# changing"))
+    assert any(f"test_decisions.py:{line} (random numbers of its own" in note for note in report.notes), report.notes
 
 
 @pytest.mark.parametrize("loss", [largest, largest_of_a_tensor, sorted_rows, thresholds, accuracy, in_words, an_integer_behind_another])
