@@ -61,7 +61,7 @@ class Statements:
         if len(calls) != 1:
             return ""
         function, given = ast.unparse(calls[0].func), [*calls[0].args, *(k.value for k in calls[0].keywords)]
-        target = ast.unparse(given[0]) if given else ""
+        target = _as_written(file, given[0]) if given else ""
         return f"{function}({f'{target}, ' if 0 < len(target) <= _LONGEST else ''}…)" if len(function) <= _LONGEST else ""
 
     def _around(self, file: str, line: int) -> _Calls:
@@ -113,6 +113,11 @@ def _line(node: ast.expr | ast.stmt) -> int:
     if isinstance(node, ast.Call):
         return node.func.end_lineno or node.func.lineno
     return node.lineno
+
+
+def _as_written(file: str, node: ast.expr) -> str:
+    """The code of an expression on one line."""
+    return " ".join((ast.get_source_segment("".join(linecache.getlines(file)), node) or "").split())
 
 
 def _words(name: str) -> frozenset[str]:
