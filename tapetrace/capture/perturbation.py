@@ -92,7 +92,7 @@ class _Search:
         same = [e for e in candidates if value and e.digest == value]
         if same:
             return same[-1]
-        tried = ((e, factor) for factor in (1.0 + RELATIVE, *_FAR) for e in reversed(candidates) if factor > 1.0 or e.is_float)
+        tried = ((e, factor) for factor in (1.0 + RELATIVE, *_FAR) for e in reversed(candidates) if e.is_float or factor not in _FAR)
         return next((e for e, factor in tried if position in self._moved_by(e, factor=factor)), None)
 
     def _numpy_line(self, other: EagerRun, group: Sequence[Any], there: int, position: int) -> Escape | None:

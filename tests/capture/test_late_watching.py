@@ -41,21 +41,7 @@ def used_before_and_after(x: Any) -> None:
         GOT.append(tape.gradient(z, x))
 
 
-def used_before_in_a_loop_around(x: Any) -> None:
-    """The inner loop is recorded on another tensor's account; but the tape learns of ``x``, a tensor of the graph around, when it is used next."""
-    other = x * 2.0
-    for _ in tf.range(2):
-        with tf.GradientTape() as tape:
-            tape.watch(other)
-            y = other
-            for _ in tf.range(3):
-                y = x
-            tape.watch(x)
-        GOT.append(tape.gradient(y, x))
-
-
-def used_before_in_this_graph(x: Any) -> Any:
-    other = x * 2.0
+def watched_after_use(x: Any, other: Any) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(other)
         y = other
@@ -63,6 +49,17 @@ def used_before_in_this_graph(x: Any) -> Any:
             y = x
         tape.watch(x)
     return tape.gradient(y, x)
+
+
+def used_before_in_a_loop_around(x: Any) -> None:
+    """The inner loop is recorded on another tensor's account; but the tape learns of ``x``, a tensor of the graph around, when it is used next."""
+    other = x * 2.0
+    for _ in tf.range(2):
+        GOT.append(watched_after_use(x, other))
+
+
+def used_before_in_this_graph(x: Any) -> Any:
+    return watched_after_use(x, x * 2.0)
 
 
 GOT: list[Any] = []
