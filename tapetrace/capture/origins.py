@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from enum import Enum
 from functools import lru_cache
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +80,7 @@ class Origins:
         for root in self._roots:
             for path in paths:
                 # An environment that lies inside the user's folder is still not the user's.
-                if path == root or (path.startswith(root + os.sep) and not _is_installed(path[len(root) :])):
+                if path == root or (path.startswith(root + os.sep) and not _is_installed(path, below=root)):
                     return Origin.USER
         if any(_is_installed(p) for p in paths):
             return Origin.LIBRARY
@@ -93,8 +95,25 @@ def _inside_framework(path: str) -> Origin:
     return Origin.WRAPPER if "/gen_" in path else Origin.LIBRARY
 
 
-def _is_installed(path: str) -> bool:
-    return not _INSTALLED.isdisjoint(Path(path).parts)
+def _is_installed(path: str, below: str = "") -> bool:
+    """Whether a package was installed in some folder below ``below`` and ``path`` belongs to it."""
+    return not _INSTALLED.isdisjoint(Path(path[len(below) :]).parts) or len(_recorded(path)) > len(below)
+
+
+def _recorded(path: str) -> str:
+    """The package or module that ``path`` belongs to, when ``pip install --target`` put it in a folder on ``sys.path``; otherwise empty."""
+    for entry in sys.path:
+        for folder in _spellings(entry):
+            if path.startswith(folder + os.sep) and (name := path[len(folder) + 1 :].partition(os.sep)[0]) in _recorded_in(folder):
+                return os.path.join(folder, name)
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _recorded_in(folder: str) -> frozenset[str]:
+    """Names in ``folder`` that the ``RECORD`` of a distribution there lists (packaging.python.org, "Recording installed projects")."""
+    records = [distribution.read_text("RECORD") or "" for distribution in distributions(path=[folder])]
+    return frozenset(os.path.normcase(line.partition("/")[0].partition(",")[0]) for record in records for line in record.splitlines())
 
 
 def _spellings(path: str) -> tuple[str, ...]:
