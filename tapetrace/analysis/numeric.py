@@ -140,7 +140,7 @@ class _Merging:
             return Break(Cause.NUMERICALLY_ZERO, "", "", location, remedy_for(Situation(Cause.NUMERICALLY_ZERO, location=location)), otherwise)
         op = loss.op
         location = self.experiment.locate(self.index, op.name)
-        remedy = remedy_for(Situation(Cause.NUMERICALLY_ZERO, op_type=op.type, location=location))
+        remedy = remedy_for(Situation(Cause.NUMERICALLY_ZERO, op_type=op.type, location=location, lost=loss.how))
         return Break(Cause.NUMERICALLY_ZERO, op.name, op.type, location, remedy, loss.detail)
 
 

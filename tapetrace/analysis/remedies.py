@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tapetrace.analysis.op_remedies import makes_whole, remedy_for_op, soft_index
+from tapetrace.analysis.vanishing import Lost
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause
 
@@ -39,7 +40,7 @@ class Situation:
     call whose result the target was computed from, and which ran outside the tape as well. ``raises``, for ``not_probed``: the gradient function
     raised in the user's own gradient call. ``is_keras``: the source is a Keras 3 variable. ``watches_variables`` is False when the tape was opened
     with ``watch_accessed_variables=False``. ``index`` is where the value is handed in, here or further on, that can be nothing but an integer.
-    ``is_straight_through``: what is stopped is the difference to the tensor that it is added to.
+    ``is_straight_through``: what is stopped is the difference to the tensor that it is added to. ``lost``, for ``numerically_zero``, is how.
     """
 
     cause: Cause
@@ -62,6 +63,7 @@ class Situation:
     watches_variables: bool = True
     index: Index | None = None
     is_straight_through: bool = False
+    lost: Lost = Lost.VANISHES
 
     @property
     def code(self) -> str:
@@ -286,7 +288,19 @@ def _numerically_zero(s: Situation) -> str:
             "what follows may take a constant away again, as a normalisation does, or the softmax over the keys of an attention: leave the bias out "
             "with `use_bias=False`, or as it is, since it does no harm; else look at the values for saturation or clipping"
         )
-    return f"the way is open but the number was zero, NaN or infinite: look at the values{at} for saturation, clipping, or a softmax over one unit"
+    if s.lost is Lost.CANCELS:
+        return (
+            "the loss does not change with this value, since its ways there cancel: if only some of them are meant, put `tf.stop_gradient` around "
+            "the value on the others; else it does no harm"
+        )
+    if s.lost is Lost.EMPTY:
+        return "the way is open but nothing was on it: look at the mask, the indices or the slice of this line, which kept no element"
+    if s.lost is Lost.NOT_FINITE:
+        return (
+            f"keep the values{at} away from where it is not finite, with `tf.maximum(x, 1e-6)` or `tf.math.divide_no_nan`, before the op and not by "
+            "`tf.where` behind it: zero times infinity is NaN"
+        )
+    return f"the way is open but the number was zero: look at the values{at} for saturation, clipping, or a softmax over one unit"
 
 
 def _not_probed(s: Situation) -> str:

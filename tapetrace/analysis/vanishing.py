@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from tapetrace.model.measurements import Flow, FlowInput, FlowOp, TensorKey, TensorNumbers
 
 TOLERANCE = 1e-6
 """What rounding leaves of a zero, relative to what came to the op; in half precision its machine epsilon is more, and counts."""
+
+
+class Lost(Enum):
+    """How the number of a gradient is lost where its way is open."""
+
+    VANISHES = "vanishes"
+    """It becomes zero in one op."""
+    CANCELS = "cancels"
+    """What comes back on several ways adds up to zero."""
+    EMPTY = "empty"
+    """The value has no elements."""
+    NOT_FINITE = "not finite"
+    """It becomes NaN or infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +32,7 @@ class Loss:
     op: FlowOp
     detail: str
     alone: bool = True
+    how: Lost = Lost.VANISHES
 
 
 class Vanishing:
@@ -52,8 +67,7 @@ class Vanishing:
         found = self._frontier(start)
         if not found:
             return self._steepest(start) if exact else None
-        op, detail = found[0]
-        return Loss(op, detail, len(found) == 1)
+        return replace(found[0], alone=len(found) == 1)
 
     def _cancel(self, tensor: TensorKey) -> None:
         if tensor not in self.live or tensor in self.flow.targets:
@@ -83,20 +97,20 @@ class Vanishing:
         weight = max(t.gradient * t.value for t in came)
         return read.contribution <= small * strongest and read.contribution * numbers.value <= small * weight
 
-    def _frontier(self, start: TensorKey) -> list[tuple[FlowOp, str]]:
+    def _frontier(self, start: TensorKey) -> list[Loss]:
         """The ops at which gradient is lost on the ways from ``start``, in program order."""
-        found: dict[str, tuple[FlowOp, str]] = {}
+        found: dict[str, Loss] = {}
         for tensor in self._reachable(start):
             if tensor in self.cancelled:
                 ops = self.cancelled[tensor]
-                found.setdefault(ops[0].name, (ops[0], f"the gradients of {len(ops)} paths that part here cancel"))
+                found.setdefault(ops[0].name, Loss(ops[0], f"the gradients of {len(ops)} paths that part here cancel", how=Lost.CANCELS))
                 continue
             for op, read in self.consumers.get(tensor, ()):
                 if any(t in self.live for t in op.outputs) and self._loses(op, read):
-                    where, detail = self._behind_empty(op, read)
-                    found.setdefault(where.name, (where, detail))
+                    loss = self._behind_empty(op, read)
+                    found.setdefault(loss.op.name, loss)
         order = {op.name: i for i, op in enumerate(self.flow.ops)}
-        return sorted(found.values(), key=lambda pair: order[pair[0].name])
+        return sorted(found.values(), key=lambda loss: order[loss.op.name])
 
     def _reachable(self, start: TensorKey) -> list[TensorKey]:
         """Tensors computed from ``start`` that have lost their gradient, itself included, up to where it is still there."""
@@ -113,7 +127,7 @@ class Vanishing:
                         stack.append(output)
         return list(seen)
 
-    def _behind_empty(self, op: FlowOp, read: FlowInput) -> tuple[FlowOp, str]:
+    def _behind_empty(self, op: FlowOp, read: FlowInput) -> Loss:
         """The op itself; of a tensor without elements, the op that left nothing."""
         producers = {t: p for p in self.flow.ops for t in p.outputs}
         tensor, empty = read.tensor, False
@@ -121,9 +135,9 @@ class Vanishing:
             op, empty = producers[tensor], True
             tensor = next((r.tensor for r in op.inputs if self._is_empty(r.tensor)), ("", 0))
         if empty:
-            return op, "no element is left after this op"
+            return Loss(op, "no element is left after this op", how=Lost.EMPTY)
         came = max(self.flow.tensors[t].gradient for t in op.outputs if t in self.flow.tensors)
-        return op, f"a gradient of norm {came:.3g} comes to {op.type} and leaves it {_left(read.contribution or 0.0)}"
+        return Loss(op, f"a gradient of norm {came:.3g} comes to {op.type} and leaves it {_left(read.contribution or 0.0)}")
 
     def _is_empty(self, tensor: TensorKey) -> bool:
         numbers = self.flow.tensors.get(tensor)
@@ -154,12 +168,12 @@ def find_not_finite(flow: Flow, source: int) -> Loss | None:
         for op in ops:
             bad = [t for t in op.outputs if not _finite_value(flow, t)]
             if bad and all(_finite_value(flow, r.tensor) for r in op.inputs):
-                return Loss(op, f"the value is {_kind(flow.tensors[bad[0]].value)} from here on")
+                return Loss(op, f"the value is {_kind(flow.tensors[bad[0]].value)} from here on", how=Lost.NOT_FINITE)
     for op in reversed(ops):
         came = [flow.tensors[t].gradient for t in op.outputs if t in flow.tensors]
         left = [r.contribution for r in op.inputs if r.contribution is not None and not math.isfinite(r.contribution)]
         if came and left and all(map(math.isfinite, came)):
-            return Loss(op, f"the gradient turns {_kind(left[0])} here")
+            return Loss(op, f"the gradient turns {_kind(left[0])} here", how=Lost.NOT_FINITE)
     return None
 
 

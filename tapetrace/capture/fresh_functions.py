@@ -40,7 +40,17 @@ class FreshFunctions:
     def _clone_of(self, function: Any) -> Any:
         known = self._clones.get(id(function))
         if known is None:
-            clone = function._clone(None)
+            clone = counted_apart(function._clone(None))
             known = self._clones[id(function)] = (function, clone)
             self._clones[id(clone)] = (clone, clone)
         return known[1]
+
+
+class _Tally:
+    """By what TensorFlow counts the traces of one function: anything that can be hashed and weakly referenced."""
+
+
+def counted_apart(function: Any) -> Any:
+    """The ``tf.function`` itself, whose traces are now counted alone: TensorFlow counts, and warns of, those of all functions with the same code."""
+    function._key_for_call_stats = _Tally()
+    return function

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tapetrace.capture import private
+from tapetrace.capture.fresh_functions import counted_apart
 from tapetrace.capture.restoring import variable_dtype
 
 Feeds = Sequence[tuple[Any, Any]]
@@ -65,7 +66,7 @@ class Part:
             raise CannotRun("the step was not run, since a part of it would wait for replicas that are not run with it")
         if self._function is None:
             self._fed = [t.name for t, _ in used]
-            self._function = tf.function(self._imported, autograph=False)
+            self._function = counted_apart(tf.function(self._imported, autograph=False))
         return self._function(*(v for _, v in used))
 
     def _imported(self, *values: Any) -> Any:

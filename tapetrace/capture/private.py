@@ -122,7 +122,7 @@ flat_gradient_tensors = _find("tensorflow.python.framework.composite_tensor_grad
 """The one tensor of each composite tensor (ragged, sparse, IndexedSlices) that a gradient call differentiates."""
 
 Function = _find("tensorflow.python.eager.polymorphic_function.polymorphic_function", "Function")
-"""What ``tf.function`` returns; ``_clone(None)`` makes one like it that has not been traced."""
+"""What ``tf.function`` returns; ``_clone(None)`` makes one like it that has not been traced, its traces are counted by ``_key_for_call_stats``."""
 
 python_builtins = _find("tensorflow.python.autograph.operators.py_builtins")
 """What AutoGraph puts in the place of Python's built-in functions; its ``_tf_float`` is ``float`` of a tensor."""

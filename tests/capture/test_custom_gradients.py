@@ -1,4 +1,4 @@
-"""Gradients that the user defines: tf.custom_gradient, tf.recompute_grad, tf.grad_pass_through."""
+"""Gradients that the user defines with `tf.custom_gradient`: what they hand back for their inputs."""
 
 from __future__ import annotations
 
@@ -63,63 +63,6 @@ def returns_zeros_for_one_input() -> Any:
     return step, (X,)
 
 
-@case("connected connected")
-def with_a_variable() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.custom_gradient
-    def scaled(a: tf.Tensor) -> Any:
-        def grad(dy: tf.Tensor, variables: Any = None) -> Any:
-            return dy * v, [dy * a]
-
-        return a * v, grad
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = scaled(w * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected none")
-def returns_none_for_its_variable() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.custom_gradient
-    def scaled(a: tf.Tensor) -> Any:
-        def grad(dy: tf.Tensor, variables: Any = None) -> Any:
-            return dy * v, [None]
-
-        return a * v, grad
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = scaled(w * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected zero")
-def returns_zeros_for_its_variable() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.custom_gradient
-    def scaled(a: tf.Tensor) -> Any:
-        def grad(dy: tf.Tensor, variables: Any = None) -> Any:
-            return dy * v, [tf.zeros_like(v) for v in variables]
-
-        return a * v, grad
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = scaled(w * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
 @case("connected none")
 def captures_a_tensor() -> Any:
     w, v = tf.Variable(X), tf.Variable(X)
@@ -134,73 +77,6 @@ def captures_a_tensor() -> Any:
 
             y = scaled(w * x)
         return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected none")
-def in_a_method_of_a_layer() -> Any:
-    import keras
-
-    class Scale(keras.layers.Layer):
-        def build(self, shape: Any) -> None:
-            self.kernel = self.add_weight(shape=(3,), initializer="ones")
-            self.offset = self.add_weight(shape=(3,), initializer="ones")
-
-        def call(self, x: tf.Tensor) -> tf.Tensor:
-            @tf.custom_gradient
-            def cut(a: tf.Tensor) -> Any:
-                return tf.sign(a), lambda dy: None
-
-            return x * self.kernel + cut(x * self.offset)
-
-    layer = Scale()
-    layer.build((2, 3))
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = layer(x)
-        return tape.gradient(y, [layer.kernel, layer.offset])
-
-    return step, (tf.TensorSpec([2, 3]),)
-
-
-class Clip:
-    def clipped(self, x: tf.Tensor) -> tf.Tensor:
-        @tf.custom_gradient
-        def clip(a: tf.Tensor) -> Any:
-            return tf.identity(a), lambda dy: tf.clip_by_norm(dy, self.norm)
-
-        return clip(x)
-
-    norm = 1.0
-
-    @staticmethod
-    @tf.custom_gradient
-    def reversed(x: tf.Tensor) -> Any:
-        return tf.identity(x), lambda dy: -dy
-
-
-@case("connected")
-def gradient_reversal_in_a_static_method() -> Any:
-    w = tf.Variable(X)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = Clip.reversed(w * x)
-        return tape.gradient(y, w)
-
-    return step, (X,)
-
-
-@case("connected")
-def clipped_in_a_method() -> Any:
-    w, clip = tf.Variable(X), Clip()
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = clip.clipped(w * x)
-        return tape.gradient(y, w)
 
     return step, (X,)
 
@@ -255,106 +131,6 @@ def two_outputs() -> Any:
         with tf.GradientTape() as tape:
             y, _ = both(w * x, v * x)
         return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected none")
-def inside_a_function() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.custom_gradient
-    def product(a: tf.Tensor, b: tf.Tensor) -> Any:
-        return a * b, lambda dy: (dy * b, None)
-
-    @tf.function
-    def layer(x: tf.Tensor) -> tf.Tensor:
-        return product(w * x, v * x)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = layer(x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected")
-def inside_a_loop() -> Any:
-    w = tf.Variable(X)
-
-    @tf.custom_gradient
-    def rounded(x: tf.Tensor) -> Any:
-        return tf.round(x), lambda dy: dy
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = x
-            for _ in tf.range(3):
-                y = rounded(w * y)
-        return tape.gradient(y, w)
-
-    return step, (X,)
-
-
-@case("connected connected")
-def recompute_grad() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.recompute_grad
-    def block(a: tf.Tensor) -> tf.Tensor:
-        return tf.sin(a * v)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = block(w * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected zero")
-def recompute_grad_over_a_stop() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.recompute_grad
-    def block(a: tf.Tensor) -> tf.Tensor:
-        return tf.sin(a) * tf.stop_gradient(v)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = block(w * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
-@case("connected")
-def recompute_grad_in_a_function_under_a_persistent_tape() -> Any:
-    """TensorFlow builds the backward pass when the function is called, and asks a tape of its own then."""
-    w = tf.Variable(X)
-
-    @tf.function
-    def layer(a: tf.Tensor) -> Any:
-        return tf.recompute_grad(lambda e: tf.sin(e) * 0.5)(a)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape(persistent=True) as tape:
-            y = layer(w * x)
-        return tape.gradient(y, w)
-
-    return step, (X,)
-
-
-@case("connected")
-def grad_pass_through() -> Any:
-    w = tf.Variable(X)
-    passing = tf.grad_pass_through(lambda x: tf.round(x))
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = passing(w * x)
-        return tape.gradient(y, w)
 
     return step, (X,)
 

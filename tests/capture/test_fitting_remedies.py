@@ -75,3 +75,32 @@ def test_the_bias_of_keys_does_no_harm() -> None:
     kernel, bias = tapetrace.check(step, x, numeric=True).calls[0].sources
     assert kernel.verdict.value == "connected"
     assert "it does no harm" in bias.breaks[0].remedy
+
+
+def cancelling(mended: bool) -> Any:
+    drawn = Z + BOOK * X
+    return tf.reduce_sum(((tf.stop_gradient(drawn) if mended else drawn) - Z) ** 2)
+
+
+def a_root_of_zero(mended: bool) -> Any:
+    square = (Z - tf.constant([[0.2, 0.1, 0.1]])) ** 2
+    return tf.reduce_sum(tf.sqrt(tf.maximum(square, 1e-6) if mended else square) + BOOK)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (cancelling, "put `tf.stop_gradient` around the value on the others"),
+        (a_root_of_zero, "keep the values of `Sqrt` away from where it is not finite, with `tf.maximum(x, 1e-6)`"),
+    ],
+)
+def test_the_mend_of_a_number_fits_and_mends(loss: Callable[[bool], Any], said: str) -> None:
+    def step(mended: bool) -> Any:
+        with tf.GradientTape() as tape:
+            value = loss(mended)
+        return tape.gradient(value, [Z, BOOK])
+
+    broken = tapetrace.check(step, False, numeric=True).calls[0].sources[0]
+    assert broken.cause is tapetrace.Cause.NUMERICALLY_ZERO
+    assert said in broken.breaks[0].remedy
+    assert not tapetrace.check(step, True, numeric=True).calls[0].sources[0].breaks

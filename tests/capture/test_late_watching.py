@@ -9,8 +9,11 @@ import pytest
 import tensorflow as tf
 
 import tapetrace
+from tapetrace.model.words import Cause
+from tests.capture.cases import verdicts
 
 X = tf.constant([0.4, -0.6, 0.9])
+W = tf.Variable([0.4, 0.5, -0.6], name="w")
 
 
 def target_itself(x: Any) -> Any:
@@ -79,3 +82,78 @@ def test_late_watching(step: Callable[[Any], Any], verdict: str) -> None:
     report = tapetrace.check(step, X)
     assert [s.verdict.value for s in report.calls[-1].sources] == [verdict]
     assert report.agreement.disagreed == ()
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+@pytest.mark.parametrize("called", [False, True])
+def test_watched_after_an_op_that_was_recorded_for_another_input(called: bool, mode: str) -> None:
+    product = tf.function(lambda a, b: tf.multiply(a, b)) if called else tf.multiply
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = product(x, W)
+            z = tf.sin(x)
+            tape.watch(x)
+        return tape.gradient([y, z], [x, W]), z
+
+    truth = step(X)[0]
+    assert truth[0] is not None
+    report = tapetrace.check(step, X, mode=mode)
+    assert verdicts(report) == "connected connected"
+    assert report.agreement.disagreed == ()
+
+
+def passes_it_on(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        y = x
+    return y
+
+
+def uses_it(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        y = y + x
+    return y
+
+
+def carries_both(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for _ in tf.range(2):
+        x, y = x * 2.0, y * 2.0
+    return x
+
+
+@pytest.mark.parametrize("loop", [passes_it_on, uses_it, carries_both])
+def test_watched_after_a_loop_that_was_recorded_for_another_input(loop: Callable[..., Any]) -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = loop(x, W * 1.0)
+            tape.watch(x)
+        return tape.gradient(y, [x])
+
+    assert tf.reduce_all(tf.function(step)(X)[0] != 0.0)
+    report = tapetrace.check(step, X, mode="graph")
+    assert (verdicts(report), report.agreement.disagreed) == ("connected", ())
+
+
+def test_watched_after_a_loop_that_was_recorded_for_nobody() -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = uses_it(x, tf.zeros([3]))
+            tape.watch(x)
+        return tape.gradient(y + W, [x])
+
+    assert tf.function(step)(X) == [None]
+    assert verdicts(tapetrace.check(step, X, mode="graph")) == "none"
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_watched_after_an_op_that_was_recorded_for_nobody(mode: str) -> None:
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.sin(x) * W
+            tape.watch(x)
+        return tape.gradient(y, [x, W])
+
+    assert step(X)[0] is None
+    report = tapetrace.check(step, X, mode=mode)
+    assert verdicts(report) == "none connected"
+    assert report.calls[0].sources[0].cause is Cause.NOT_WATCHED

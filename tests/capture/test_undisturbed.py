@@ -201,3 +201,18 @@ def test_nothing_of_the_step_is_kept_alive() -> None:
     for _ in range(3):
         gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_many_checks_do_not_count_as_retracing(mode: Any, caplog: pytest.LogCaptureFixture) -> None:
+    w = tf.Variable(X)
+    scaled = tf.function(lambda x: w * x)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(scaled(x) ** 2)
+        return tape.gradient(loss, w)
+
+    for _ in range(7):
+        tapetrace.check(step, X, mode=mode, numeric=True)
+    assert "retracing" not in caplog.text

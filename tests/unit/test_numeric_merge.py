@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tapetrace.analysis.numeric import add_numbers
-from tapetrace.analysis.vanishing import Vanishing, find_not_finite
+from tapetrace.analysis.vanishing import Lost, Vanishing, find_not_finite
 from tapetrace.model.graph import GraphEdge, GraphNode, ReportGraph, Role, Status
 from tapetrace.model.locations import Location
 from tapetrace.model.measurements import CallNumbers, Flow, FlowInput, FlowOp, TensorKey, TensorNumbers
@@ -87,12 +87,22 @@ NOT_FINITE = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("dead at the first op", Lost.VANISHES), ("cancels where it parts", Lost.CANCELS), ("nothing is left", Lost.EMPTY)],
+)
+def test_how_the_gradient_is_lost(name: str, how: Lost) -> None:
+    loss = Vanishing(FLOWS[name][0]).find_loss(0, exact=False)
+    assert loss is not None
+    assert loss.how is how
+
+
 @pytest.mark.parametrize("name", NOT_FINITE)
 def test_where_it_turns_nan(name: str) -> None:
     found, expected = NOT_FINITE[name]
     loss = find_not_finite(found, 0)
     assert loss is not None
-    assert (loss.op.name, loss.detail) == expected
+    assert (loss.op.name, loss.detail, loss.how) == (*expected, Lost.NOT_FINITE)
 
 
 # Merging.

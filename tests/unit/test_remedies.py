@@ -9,6 +9,7 @@ import pytest
 from tapetrace.analysis.explanations import EXPLANATIONS, explain_cause, find_explanation
 from tapetrace.analysis.op_remedies import remedy_for_op
 from tapetrace.analysis.remedies import Index, Situation, remedy_for
+from tapetrace.analysis.vanishing import Lost
 from tapetrace.errors import UsageError
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause
@@ -81,7 +82,10 @@ def test_every_cause_has_a_remedy_of_one_sentence(cause: Cause, op_type: str, ki
         (Situation(Cause.OTHER_BRANCH, branch="true", condition="Greater"), "`tf.sigmoid(k * (a - b))`"),
         (Situation(Cause.OTHER_BRANCH, branch="2"), "`tf.one_hot` weights"),
         (Situation(Cause.TAPE_REUSED, tape_opened=OPENED), "open it on line 34 with `tf.GradientTape(persistent=True)`"),
-        (Situation(Cause.NUMERICALLY_ZERO, op_type="Relu"), "values of `Relu`"),
+        (Situation(Cause.NUMERICALLY_ZERO, op_type="Relu"), "values of `Relu` for saturation"),
+        (Situation(Cause.NUMERICALLY_ZERO, op_type="Mul", lost=Lost.CANCELS), "its ways there cancel"),
+        (Situation(Cause.NUMERICALLY_ZERO, op_type="GatherV2", lost=Lost.EMPTY), "which kept no element"),
+        (Situation(Cause.NUMERICALLY_ZERO, op_type="Sqrt", lost=Lost.NOT_FINITE), "keep the values of `Sqrt` away"),
         (Situation(Cause.NO_GRADIENT_REGISTERED, op_type="MatrixLogarithm"), "no gradient for `MatrixLogarithm`: build it of ops that have one"),
         (Situation(Cause.NO_GRADIENT_REGISTERED, op_type="AdjustContrastv2"), "`(x - m) * factor + m`"),
         (Situation(Cause.NOT_DIFFERENTIABLE, op_type="DecodeRaw"), "declares `DecodeRaw` not differentiable"),
