@@ -7,18 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tapetrace.model.graph import Role
-from tapetrace.model.locations import Location
 from tapetrace.model.report import Report, RootCause
 from tapetrace.model.words import Cause
 from tapetrace.render.folding import fold
 from tapetrace.render.panels import Panel
 from tapetrace.render.repeats import Calls
 from tapetrace.render.scene import Kind, Scene
+from tests.pictures.scenes import line
 from tests.unit.drawings import BREAK, DEAD, LIVE, Drawing, report_of
-
-
-def line(number: int, function: str = "train_step") -> Location:
-    return Location.new("train.py", number, function, f"line {number}")
 
 
 def blocks(scopes: list[str], owners: list[str], *, between: bool = False, weighted: bool = False, parts: int = 2, moved: int = 0) -> Report:
