@@ -131,7 +131,8 @@ class Writer(StatementWriter):
         first = self.ask(depth + 1, inner)
         self.tape = outer
         total = self.fresh()
-        self.write(depth + 1, f"{total} = tf.reduce_sum([tf.reduce_sum(tf.square(g)) for g in {first} if g is not None] + [0.3]) * tf.ones([3])")
+        squares = f"tf.reduce_sum([tf.reduce_sum(tf.square(g)) for g in {first} if g is not None] + [0.3])"
+        self.write(depth + 1, f"{total} = tf.asinh({squares}) * tf.ones([3])")  # without asinh, a tanh behind it may saturate
         self.names.append(total)
         self.block(depth + 1, 0, self.random.randint(0, 1))
         return [first, self.ask(depth, outer)]

@@ -32,8 +32,8 @@ EAGER_EVERY = 8
 AT_ONCE = 100
 """Programs in one process: TensorFlow keeps some megabytes of each."""
 
-PATIENCE = 120
-"""Seconds after which a program is given up."""
+PATIENCE = 600
+"""Seconds after which a program is given up: gradients of loops in loops take TensorFlow alone minutes to trace."""
 
 ALONE = 16
 """Processes in which TensorFlow alone runs a program that ended one, several times in each."""
