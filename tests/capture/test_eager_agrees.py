@@ -12,7 +12,11 @@ from tests.capture.cases import Case
 from tests.capture.eager_oracle import run_unwatched
 from tests.capture.oracle import LIVE, contradictions
 
-FILES = "asking composites control_flow custom_gradients functions outside_tensorflow tape_windows watching writes".split()
+FILES = (
+    *"asking second_derivatives jacobians dtypes composites branches loops loops_over_elements".split(),
+    *"custom_gradients custom_gradients_of_variables custom_gradients_in_bodies functions function_calls outside_tensorflow".split(),
+    *"tape_windows tapes_across_borders meta_steps watching writes".split(),
+)
 CASES = [(file, case) for file in FILES for case in importlib.import_module(f"tests.capture.test_{file}").CASES]
 
 

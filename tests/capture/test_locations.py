@@ -1,11 +1,8 @@
-"""Locations: from the stacks of a real traced program, and from stacks written by hand."""
+"""Locations of ops and of exceptions in real programs that are traced."""
 
 from __future__ import annotations
 
 import importlib.util
-import linecache
-import sys
-import sysconfig
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,17 +10,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-import tapetrace
-from tapetrace.capture.locations import Locator, RawFrame, here
-from tapetrace.capture.origins import Origin, Origins
-from tapetrace.model.locations import Frame, Location
-
-OURS = Path(tapetrace.__file__).parent
-TENSORFLOW = Path(tf.__file__).parent
-MATH = str(TENSORFLOW / "python/ops/math_ops.py")
-WRAPPED = str(TENSORFLOW / "python/ops/gen_math_ops.py")
-OPS = str(TENSORFLOW / "python/framework/ops.py")
-INSTALLED = "/opt/venv/lib/python3.11/site-packages"
+from tapetrace.capture.locations import Locator
+from tests.capture.stack_files import MATH, OURS
 
 PROGRAM = """\
 import keras
@@ -202,113 +190,6 @@ def test_another_function_falls_back_to_the_innermost_line(program: ModuleType) 
     assert locator.locate_function(op.traceback, str(program.__file__), "elsewhere") == locator.locate(op.traceback)
 
 
-USER, TEST, API, CAPTURE = "/home/me/train.py", "/home/me/test_train.py", str(OURS / "api.py"), str(OURS / "capture/tapes.py")
-
-
-@pytest.mark.parametrize(
-    ("stack", "lines"),
-    [
-        ([(USER, 3, "f"), (MATH, 1, "exp"), (OPS, 2, "from_node_def")], [3]),
-        ([(USER, 9, "<module>"), (USER, 3, "f"), (MATH, 1, "exp")], [3, 9]),
-        ([(USER, 9, "f"), (INSTALLED + "/lib/x.py", 4, "apply"), (USER, 3, "g"), (MATH, 1, "exp")], [3, 9]),
-        ([(TEST, 9, "test"), (API, 1, "check"), (USER, 3, "f"), (CAPTURE, 1, "gradient"), (MATH, 1, "exp")], [3]),
-        ([(TEST, 9, "test"), (API, 1, "check"), (MATH, 1, "exp")], []),
-        ([(TEST, 9, "test"), (API, 1, "check"), (USER, 5, "tf__f"), (USER, 3, "tf__g")], [3, 5]),
-        ([(USER, 9, "<module>"), (USER, 3, "f"), (CAPTURE, 1, "gradient"), (MATH, 1, "exp")], [3, 9]),
-        ([(USER, 3, "f"), (USER, 3, "<listcomp>"), (MATH, 1, "exp")], [3, 3]),
-        ([(USER, 3, "f"), (USER, 3, "f"), (MATH, 1, "exp")], [3]),
-        ([], []),
-    ],
-)
-def test_stacks(stack: list[RawFrame], lines: list[int]) -> None:
-    location = Locator().locate(stack)
-    assert ([] if location is None else [f.line for f in (location.frame, *location.called_from)]) == lines
-
-
-def test_names_lose_what_autograph_put_before_them() -> None:
-    locator = Locator()
-    stack = [(USER, 5, "tf__f"), (USER, 3, "tf__g"), (MATH, 1, "exp")]
-    assert locator.locate(stack) == Location(Frame(USER, 3, "g"), (Frame(USER, 5, "f"),), Frame(MATH, 1, "exp", linecache.getline(MATH, 1).strip()))
-    outer = locator.locate_function(stack, USER, "tf__f")
-    assert outer is not None
-    assert outer.frame == Frame(USER, 5, "f")
-
-
-def test_the_innermost_call_of_a_function_that_calls_itself() -> None:
-    stack = [(USER, 5, "f"), (USER, 7, "f"), (USER, 3, "g"), (MATH, 1, "exp")]
-    location = Locator().locate_function(stack, USER, "f")
-    assert location is not None
-    assert (location.line, [f.line for f in location.called_from]) == (7, [5])
-
-
-@pytest.mark.parametrize(
-    ("file", "origin"),
-    [
-        (USER, Origin.USER),
-        ("relative/train.py", Origin.USER),
-        ("/tmp/ipykernel_77/123.py", Origin.USER),
-        ("<ipython-input-3-abc>", Origin.USER),
-        ("<stdin>", Origin.USER),
-        ("<python-input-0>", Origin.USER),
-        ("<string>", Origin.USER),
-        ("<frozen importlib._bootstrap>", Origin.MACHINERY),
-        ("<__array_function__ internals>", Origin.MACHINERY),
-        ("/tmp/__autograph_generated_fileabc.py", Origin.MACHINERY),
-        (sysconfig.get_path("stdlib") + "/contextlib.py", Origin.MACHINERY),
-        (sysconfig.get_path("scripts") + "/pytest", Origin.MACHINERY),
-        (INSTALLED + "/einops/einops.py", Origin.LIBRARY),
-        ("/usr/lib/python3/dist-packages/einops.py", Origin.LIBRARY),
-        (MATH, Origin.LIBRARY),
-        (WRAPPED, Origin.WRAPPER),
-        (OPS, Origin.MACHINERY),
-        (str(OURS / "cli.py"), Origin.TAPETRACE),
-    ],
-)
-def test_whose_code_a_file_is(file: str, origin: Origin) -> None:
-    assert Origins().origin(file) is origin
-
-
-def test_an_installed_package_of_the_user_is_the_users_unless_it_is_a_framework() -> None:
-    installed = str(TENSORFLOW.parent)
-    origins = Origins([f"{INSTALLED}/mine", installed])
-    assert origins.origin(f"{INSTALLED}/mine/train.py") is Origin.USER
-    assert origins.origin(f"{INSTALLED}/mine_too/train.py") is Origin.LIBRARY
-    assert origins.origin(MATH) is Origin.LIBRARY
-    assert origins.origin(API) is Origin.TAPETRACE
-
-
-def test_a_root_may_be_a_file_or_hold_an_environment() -> None:
-    origins = Origins([f"{INSTALLED}/one.py", "/home/me"])
-    assert origins.origin(f"{INSTALLED}/one.py") is Origin.USER
-    assert origins.origin("/home/me/.venv/lib/python3.11/site-packages/numpy/core.py") is Origin.LIBRARY
-
-
-def test_a_link_to_an_installed_package_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "site-packages/lib").mkdir(parents=True)
-    (tmp_path / "site-packages/lib/a.py").touch()
-    (tmp_path / "linked").symlink_to(tmp_path / "site-packages/lib")
-    assert Origins().origin(str(tmp_path / "linked/a.py")) is Origin.LIBRARY
-    assert Origins([tmp_path / "linked"]).origin(str(tmp_path / "site-packages/lib/a.py")) is Origin.USER
-
-
-def test_each_file_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
-    look = Origins._look
-    monkeypatch.setattr(Origins, "_look", lambda self, file: (looked.append(file), look(self, file))[1])
-    locator = Locator()
-    for line in range(50):
-        locator.locate([(USER, line, "f"), (MATH, line, "exp")])
-    assert sorted(looked) == sorted([USER, MATH])
-
-
-def test_the_source_of_a_notebook_cell_comes_from_linecache(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = "<ipython-input-7-0123456789ab>"
-    monkeypatch.setitem(linecache.cache, cell, (20, None, ["a = 1\n", "    b = tf.round(a)\n"], cell))
-    location = Locator().locate([(cell, 2, "<module>"), (MATH, 1, "round")])
-    assert location is not None
-    assert location.code == "b = tf.round(a)"
-
-
 def raised(function: Any, *args: Any) -> BaseException:
     with pytest.raises(Exception) as info:
         called_by_tapetrace(function, *args)
@@ -341,11 +222,3 @@ def test_a_syntax_error_is_located_in_the_file_that_it_names(tmp_path: Path) -> 
     location = Locator().locate_exception(error)
     assert location is not None
     assert (location.file, location.line, location.code) == (str(tmp_path / "typo.py"), 2, "if x")
-
-
-def test_here_is_the_callers_own_line() -> None:
-    line = sys._getframe().f_lineno + 1
-    stack = here()
-    location = Locator().locate(stack)
-    assert location is not None
-    assert (location.file, location.line, location.function) == (__file__, line, "test_here_is_the_callers_own_line")

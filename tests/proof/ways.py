@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 LONG = bool(os.environ.get("TAPETRACE_PROOF_LONG"))
-"""Set it for every error in every way, steps of 100,000 ops and 5,000 variables."""
+"""Set it for every error in every way, steps of 100,000 ops and 5,000 variables, and files of hundreds of megabytes."""
 
 WAYS: dict[str, dict[str, Any]] = {"graph": {"mode": "graph"}, "eager": {"mode": "eager"}}
 OTHER_WAYS: dict[str, dict[str, Any]] = {
