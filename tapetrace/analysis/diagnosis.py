@@ -61,7 +61,8 @@ class Diagnosis:
     def _variable_of(self, step: Step, node: Node, cause: Cause) -> str:
         """The variable that is written, or for which a custom gradient returns nothing."""
         if cause is Cause.VARIABLE_WRITE and node.kind == "op" and node.inputs:
-            return self._behind(node.inputs[0][0]).name
+            written = self._behind(node.inputs[0][0])
+            return written.name if written.type == "Variable" else ""
         source = self.flat.nodes[step.tensor[0]]
         source = self._behind(source.inputs[0][0]) if source.type == "ReadVariableOp" else source
         return source.name if cause is Cause.CUSTOM_GRADIENT and source.type == "Variable" else ""

@@ -5,7 +5,7 @@ Checked op by op on TensorFlow 2.21; op types that are not listed get the genera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _POSITION = "`w = tf.nn.relu(1. - tf.abs(x[..., None] - tf.range(n, dtype=x.dtype)))`"
 """Linear interpolation: the weight of each of n places for a float position ``x``."""
@@ -114,6 +114,29 @@ _FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
         "a key that is looked up or hashed has no gradient: look it up outside the path, and learn an embedding of the result",
     ),
 )
+
+
+_COUNT = "counting has no gradient: sum a smooth indicator, `tf.reduce_sum(1. - tf.exp(-k * x ** 2))`"
+_ACCURACY = "train on a smooth loss, such as `keras.losses.…(y, y_pred)`, and keep it for evaluation"
+_FUNCTIONS: dict[str, str] = {
+    **{
+        name: f"`{name}` compares and has no gradient: {_ACCURACY}"
+        for name in (
+            "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy", "top_k_categorical_accuracy",
+            "sparse_top_k_categorical_accuracy", "confusion_matrix",
+        )
+    },
+    "count_nonzero": _COUNT,
+    "count_nonzero_v2": _COUNT,
+    "zero_fraction": _COUNT,
+    "sequence_mask": "a length has no gradient: use a soft mask, `tf.sigmoid(k * (length[:, None] - tf.range(n, dtype=length.dtype)))`",
+    "histogram_fixed_width_bins": _SOFT_COUNT,
+}  # fmt: skip
+
+
+def remedy_for_function(names: Iterable[str]) -> str | None:
+    """What to write instead of a whole function of TensorFlow or Keras that cuts the gradient; ``names`` are those on the way to its op."""
+    return next((_FUNCTIONS[name] for name in names if name in _FUNCTIONS), None)
 
 
 _ROWS = f"weigh all rows, `tf.tensordot(w, table, 1)`, with `w = tf.nn.softmax(k * scores)` or, for a float position `x`, {_POSITION}"

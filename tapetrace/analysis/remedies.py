@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tapetrace.analysis.op_remedies import makes_whole, remedy_for_op, soft_index
+from tapetrace.analysis.op_remedies import makes_whole, remedy_for_function, remedy_for_op, soft_index
 from tapetrace.analysis.vanishing import Lost
 from tapetrace.model.locations import Frame, Location
 from tapetrace.model.words import Cause
@@ -77,6 +77,9 @@ def remedy_for(situation: Situation) -> str:
     >>> remedy_for(Situation(Cause.STOP_GRADIENT))
     'remove the `tf.stop_gradient` here, or leave what it freezes out of the sources if it is meant'
     """
+    inside = situation.location.inside if situation.location else ()
+    if situation.cause in _OF_OPS and (said := remedy_for_function(inside)):
+        return said
     if situation.index is not None and (situation.op_type == situation.index.op_type or makes_whole(situation.op_type)):
         return _index(situation, situation.index)
     return _BY_CAUSE[situation.cause](situation)
@@ -139,12 +142,8 @@ def _numpy_escape(s: Situation) -> str:
     return "the value leaves TensorFlow here and comes back as a constant: keep it a tensor, and go on with `tf.` functions"
 
 
-_METRIC_STATE = ("/total", "/count")
-"""What the variables of the metrics of Keras that average are called."""
-
-
 def _variable_write(s: Situation) -> str:
-    if s.variable.endswith(_METRIC_STATE):
+    if s.location and "update_state" in (s.location.function, *s.location.inside):
         return "a metric keeps sums in variables, which gradient does not pass: compute the loss with a function, `keras.losses.…(y, y_pred)`"
     written = f"`{s.variable}`" if s.variable else "the variable"
     return f"gradient does not pass through `assign`: use the value itself in the loss, and write it into {written} only to keep it"
@@ -312,6 +311,7 @@ def _not_probed(s: Situation) -> str:
     return f"tapetrace could not ask TensorFlow for the gradient of {op}: run the check with `--numeric` to see the number"
 
 
+_OF_OPS = frozenset({Cause.NON_FLOAT, Cause.GRADIENT_IS_NONE, Cause.GRADIENT_IS_ZERO, Cause.NOT_DIFFERENTIABLE, Cause.NO_GRADIENT_REGISTERED})
 _BY_CAUSE: Mapping[Cause, Callable[[Situation], str]] = {
     Cause.STOP_GRADIENT: _stop_gradient,
     Cause.PYTHON_FUNCTION: _python_function,

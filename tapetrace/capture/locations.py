@@ -177,7 +177,9 @@ class Locator:
 
     def _location(self, step: Sequence[RawFrame], at: int) -> Location:
         inner, *callers = self._users(step, at)
-        return Location(inner, tuple(callers), self._library(step[at + 1 :]))
+        deeper = step[at + 1 :]
+        inside = tuple(function for file, _, function in deeper if self._origins.origin(file) is Origin.LIBRARY)
+        return Location(inner, tuple(callers), self._library(deeper), inside)
 
     def _users(self, step: Sequence[RawFrame], at: int) -> Iterator[Frame]:
         """The user's frames from ``at`` outwards, each with the line of what it called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,14 @@ class Location:
     """The line where a person must act, and how the program came to it.
 
     ``frame`` is the innermost frame of the user's own code, ``called_from`` the user frames around it, innermost first, and ``library`` the
-    frame inside TensorFlow, Keras or another installed package that the user's line led to.
+    frame inside TensorFlow, Keras or another installed package that the user's line led to. ``inside`` names the functions of such packages on the
+    way there, outermost first; a report does not keep them.
     """
 
     frame: Frame
     called_from: tuple[Frame, ...] = ()
     library: Frame | None = None
+    inside: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def new(cls, file: str, line: int, function: str = "", code: str = "") -> Location:

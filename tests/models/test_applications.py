@@ -16,7 +16,6 @@ NETWORKS = {
     "MobileNetV2": keras.applications.MobileNetV2,
     "ResNet50": keras.applications.ResNet50,
     "EfficientNetB0": keras.applications.EfficientNetB0,
-    "DenseNet121": keras.applications.DenseNet121,
 }
 X = tf.TensorSpec([2, 64, 64, 3], tf.float32)
 Y = tf.TensorSpec([2], tf.int32)

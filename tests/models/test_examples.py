@@ -28,7 +28,7 @@ NAMES = sorted(p.stem for p in FOLDER.glob("*.py"))
 EAGER_ONLY = {"actor_critic"}
 """Examples whose step cannot be traced, which a note says."""
 EAGER_TOO = ["dqn", "gan", "grad_cam", "maml", "seq2seq", "vae"]
-RUN = ["actor_critic", "fast_fit", "gan", "physics_informed"]
+RUN = ["fast_fit", "gan", "physics_informed"]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*shuffle=True.*:UserWarning"),
