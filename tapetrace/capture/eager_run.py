@@ -102,7 +102,8 @@ def run_step(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
 def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], locator: Locator, again: Again | None) -> EagerRun:
     log = EagerLog()
     log.arguments = {id(t): t for t in tf.nest.flatten((list(args), dict(kwargs))) if tf.is_tensor(t)}
-    for handle in all_variable_handles():  # first, since what a tensor was computed from before the step must stand before it
+    handles = all_variable_handles()
+    for handle in handles:  # first, since what a tensor was computed from before the step must stand before it
         log.ref_or_leaf(handle)
     recorder = EagerRecorder(locator, log, again.functions if again else None)
     escapes = Escapes(log, again.substitution if again else None)
@@ -110,7 +111,7 @@ def _run(step: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     meter = EagerFlowMeter(log, *again.measured) if again and again.measured else None
     seed = again.seed if again else next(_SEEDS)
     result, raised = None, None
-    with restored(all_variable_handles()), new_variables_restored() as made, ExitStack() as stack:
+    with restored(handles), new_variables_restored() as made, ExitStack() as stack:
         if again:
             tf.random.set_seed(seed)  # the kernels of the first run must start anew
         else:
