@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 from tapetrace.errors import TapetraceError, TraceFailed, UsageError
 from tapetrace.model.report import Report
 from tapetrace.model.trace import TraceError
+from tapetrace.model.words import Cause
 
 if TYPE_CHECKING:
     from tapetrace.capture.observer import Observed
 
 _INTERRUPTED = "it was interrupted: the report speaks of what was seen until then"
+_MAY_HAVE_LEFT = (
+    "what never reaches the loss may have left TensorFlow on its way there, by `.numpy()` or `float()`: `tapetrace check` of the step runs it again, "
+    "and finds that line"
+)
 
 
 def watch(*, frozen: Sequence[str] = ()) -> Watched:
@@ -105,7 +110,7 @@ class Watched:
         texts = iter(name_differences([((c.kind, c.location.key if c.location else None), i) for c, i in zip(calls, inputs, strict=True)]))
         reports = [replace(r, calls=tuple(replace(c, inputs=next(texts)) for c in r.calls)) for r in reports]
         report = merge(without_repeats([merge_replicas(r) for r in reports]), self._target)
-        report = replace(report, error=_as_error(error), notes=(*report.notes, *_notes(seen, error)))
+        report = replace(report, error=_as_error(error), notes=(*report.notes, *_notes(seen, error), *_untold(reports)))
         self._report = apply_frozen(report, self._frozen)
 
 
@@ -137,6 +142,12 @@ def _notes(seen: Observed, error: BaseException | None) -> list[str]:
     if isinstance(error, KeyboardInterrupt):
         notes.append(_INTERRUPTED)
     return notes
+
+
+def _untold(reports: Iterable[Report]) -> list[str]:
+    """What only other runs of a step can tell."""
+    calls = [c for r in reports if r.mode == "eager" for c in r.calls]
+    return [_MAY_HAVE_LEFT] if any(s.cause is Cause.UNUSED_RESULT for c in calls for s in c.sources) else []
 
 
 def _nothing_seen(target: str, seen: Observed) -> str:

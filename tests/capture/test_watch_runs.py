@@ -112,6 +112,21 @@ def test_a_persistent_tape_asked_many_times() -> None:
     assert report.intermittent == ()
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_value_that_may_have_left_is_said_to_be_one_for_check(leaves: bool) -> None:
+    w, v = variables()
+
+    def step(_: int) -> None:
+        with tf.GradientTape() as tape:
+            h = tf.tanh(w * X)
+            loss = tf.reduce_sum(v * (h.numpy() if leaves else h))
+        tape.gradient(loss, [w, v])
+
+    report = watched(step, 1)
+    assert verdicts(report) == ("none connected" if leaves else "connected connected")
+    assert ["`tapetrace check` of the step" in note for note in report.notes] == [True] * leaves
+
+
 def test_a_step_that_begins_late() -> None:
     w, v = variables()
     warm = tf.Variable([1.0, 1.0], name="warm")
