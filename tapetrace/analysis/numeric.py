@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tapetrace.analysis.numeric_causes import merge_root_causes
 from tapetrace.analysis.numeric_drawing import redraw
 from tapetrace.analysis.remedies import Situation, remedy_for
-from tapetrace.analysis.vanishing import Loss, Vanishing, find_not_finite
+from tapetrace.analysis.vanishing import Loss, Lost, Vanishing, find_not_finite
 from tapetrace.model.measurements import CallNumbers, Experiment, Flow, is_finite
 from tapetrace.model.report import Agreement, Break, CallResult, Numbers, Report, SourceResult
 from tapetrace.model.words import Cause, Verdict
@@ -121,23 +121,25 @@ class _Merging:
                 return replace(result, verdict=Verdict.CONNECTED, breaks=())
         if loss is None and not seen.exact:
             return result
-        return replace(result, verdict=Verdict.ZERO, breaks=(self._break(loss, "the gradient was exactly zero when the step ran"),))
+        return replace(result, verdict=Verdict.ZERO, breaks=(self._break(loss, Lost.VANISHES, "the gradient was exactly zero when the step ran"),))
 
     def _not_finite(self, s: int, result: SourceResult) -> SourceResult:
         loss = find_not_finite(self.flow, s) if self.flow else None
         kept = () if result.verdict is Verdict.OPAQUE else result.breaks
         verdict = Verdict.CONNECTED if result.verdict is Verdict.OPAQUE else result.verdict
         kind = "NaN" if self.seen[s].numbers.nan else "Inf"
-        return replace(result, verdict=verdict, breaks=(*kept, self._break(loss, f"the gradient was {kind} when the step ran")))
+        return replace(result, verdict=verdict, breaks=(*kept, self._break(loss, Lost.NOT_FINITE, f"the gradient was {kind} when the step ran")))
 
     def _failed(self, result: SourceResult, message: str) -> SourceResult:
         detail = f"its backward pass fails when it runs: {message}"
         return replace(result, verdict=Verdict.ERROR, breaks=tuple(replace(b, detail=detail) for b in result.breaks))
 
-    def _break(self, loss: Loss | None, otherwise: str) -> Break:
+    def _break(self, loss: Loss | None, how: Lost, otherwise: str) -> Break:
+        """The break at ``loss``; where that is not known, one at the gradient call, in the words of ``how`` and ``otherwise``."""
         if loss is None:
             location = self.call.location
-            return Break(Cause.NUMERICALLY_ZERO, "", "", location, remedy_for(Situation(Cause.NUMERICALLY_ZERO, location=location)), otherwise)
+            remedy = remedy_for(Situation(Cause.NUMERICALLY_ZERO, location=location, lost=how))
+            return Break(Cause.NUMERICALLY_ZERO, "", "", location, remedy, otherwise)
         op = loss.op
         location = self.experiment.locate(self.index, op.name)
         remedy = remedy_for(Situation(Cause.NUMERICALLY_ZERO, op_type=op.type, location=location, lost=loss.how))

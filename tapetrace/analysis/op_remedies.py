@@ -15,7 +15,7 @@ _SOFT_COUNT = "counting has no gradient: use soft bins, `tf.reduce_sum(tf.exp(-(
 _TEXT = "text carries no gradient: keep the number itself for the loss, and use its text only for printing"
 _SOFT_LOGIC = "True and False carry no gradient: use soft values between 0 and 1, `a * b` for and, `a + b - a * b` for or, `1 - a` for not"
 _PARTS = "nothing of a shape depends on the values: use the values themselves, or a size that is fixed"
-_METRIC = "is a metric and has no gradient: train on a smooth loss, and keep it for evaluation"
+_METRIC = "is a metric and has no gradient: train on a smooth loss, such as `keras.losses.…(y, y_pred)`, and keep it for evaluation"
 _DECODER = "decoding has no gradient: train on `tf.nn.ctc_loss` of the logits, and decode only to report"
 
 _OPS: dict[str, str] = {
@@ -117,10 +117,9 @@ _FAMILIES: tuple[tuple[frozenset[str], str], ...] = (
 
 
 _COUNT = "counting has no gradient: sum a smooth indicator, `tf.reduce_sum(1. - tf.exp(-k * x ** 2))`"
-_ACCURACY = "train on a smooth loss, such as `keras.losses.…(y, y_pred)`, and keep it for evaluation"
 _FUNCTIONS: dict[str, str] = {
     **{
-        name: f"`{name}` compares and has no gradient: {_ACCURACY}"
+        name: f"`{name}` {_METRIC}"
         for name in (
             "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy", "top_k_categorical_accuracy",
             "sparse_top_k_categorical_accuracy", "confusion_matrix",

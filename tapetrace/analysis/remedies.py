@@ -282,6 +282,13 @@ def _tape_reused(s: Situation) -> str:
 
 def _numerically_zero(s: Situation) -> str:
     at = f" of `{s.op_type}`" if s.op_type else ""
+    if s.lost is Lost.NOT_FINITE:
+        return (
+            f"keep the values{at} away from where it is not finite, with `tf.maximum(x, 1e-6)` or `tf.math.divide_no_nan`, before the op and not by "
+            "`tf.where` behind it: zero times infinity is NaN"
+        )
+    if s.lost is Lost.EMPTY:
+        return "the way is open but nothing was on it: look at the mask, the indices or the slice of this line, which kept no element"
     if s.op_type == "BiasAdd":
         return (
             "what follows may take a constant away again, as a normalisation does, or the softmax over the keys of an attention: leave the bias out "
@@ -291,13 +298,6 @@ def _numerically_zero(s: Situation) -> str:
         return (
             "the loss does not change with this value, since its ways there cancel: if only some of them are meant, put `tf.stop_gradient` around "
             "the value on the others; else it does no harm"
-        )
-    if s.lost is Lost.EMPTY:
-        return "the way is open but nothing was on it: look at the mask, the indices or the slice of this line, which kept no element"
-    if s.lost is Lost.NOT_FINITE:
-        return (
-            f"keep the values{at} away from where it is not finite, with `tf.maximum(x, 1e-6)` or `tf.math.divide_no_nan`, before the op and not by "
-            "`tf.where` behind it: zero times infinity is NaN"
         )
     return f"the way is open but the number was zero: look at the values{at} for saturation, clipping, or a softmax over one unit"
 

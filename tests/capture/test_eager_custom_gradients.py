@@ -32,22 +32,6 @@ def custom_gradient_with_a_variable() -> Any:
     return step, (X,)
 
 
-@case("zero connected")
-def custom_gradient_that_ignores_what_comes_in() -> Any:
-    w, v = tf.Variable(X), tf.Variable(X)
-
-    @tf.custom_gradient
-    def product(a: tf.Tensor, b: tf.Tensor) -> Any:
-        return a * b, lambda upstream: (tf.zeros_like(a), upstream * a)
-
-    def step(x: tf.Tensor) -> Any:
-        with tf.GradientTape() as tape:
-            y = product(w * x, v * x)
-        return tape.gradient(y, [w, v])
-
-    return step, (X,)
-
-
 @case("connected none")
 def custom_gradient_that_reads_values_in_python() -> Any:
     w, v = tf.Variable(X), tf.Variable(X)

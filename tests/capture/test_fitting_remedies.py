@@ -63,7 +63,7 @@ def a_length(mended: bool) -> Any:
 @pytest.mark.parametrize(
     ("loss", "said"),
     [
-        (an_accuracy, "`binary_accuracy` compares and has no gradient: train on a smooth loss, such as `keras.losses.…(y, y_pred)`"),
+        (an_accuracy, "`binary_accuracy` is a metric and has no gradient: train on a smooth loss, such as `keras.losses.…(y, y_pred)`"),
         (a_count, "counting has no gradient: sum a smooth indicator, `tf.reduce_sum(1. - tf.exp(-k * x ** 2))`"),
         (a_length, "a length has no gradient: use a soft mask, `tf.sigmoid(k * (length[:, None] - tf.range(n, dtype=length.dtype)))`"),
         (straight_through, "keep it, and train what it stops by a term of its own, such as `tf.reduce_mean((q - tf.stop_gradient(z)) ** 2)`"),

@@ -124,6 +124,16 @@ def test_mending_a_break_behind_which_a_call_would_raise_brings_nothing_back() -
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+def test_an_op_behind_a_dataset_is_on_the_tape_and_raises(mode: str) -> None:
+    lstm = build("lstm")
+    planted = plant(lstm, mode, ["dataset", "snapshot"], [behind(lstm, keras.layers.Embedding)] * 2)
+    report = planted.check()
+    assert hold_against(planted.truth, report).wrong == []
+    assert report.calls[0].error is not None
+    assert report.agreement.disagreed == ()
+
+
 class RoundingCell(keras.layers.LSTMCell):
     """An LSTM cell whose output is rounded in every step of the loop."""
 

@@ -209,6 +209,12 @@ def test_nan_keeps_the_verdict() -> None:
     assert after.ok
 
 
+def test_nan_without_a_place_is_not_called_zero() -> None:
+    _, w = merged(report(call(source("w"))), (BAD,))
+    assert w.breaks[0].detail.endswith("when the step ran")
+    assert w.breaks[0].remedy.startswith("keep the values away from where it is not finite")
+
+
 def test_a_branch_that_is_not_taken_stays_conditional() -> None:
     other = Break(Cause.OTHER_BRANCH, "b", "If", at(4), detail="live only in branch true of If")
     before = report(call(source("w", Verdict.CONDITIONAL, other)))

@@ -86,6 +86,7 @@ def test_every_cause_has_a_remedy_of_one_sentence(cause: Cause, op_type: str, ki
         (Situation(Cause.NUMERICALLY_ZERO, op_type="Mul", lost=Lost.CANCELS), "its ways there cancel"),
         (Situation(Cause.NUMERICALLY_ZERO, op_type="GatherV2", lost=Lost.EMPTY), "which kept no element"),
         (Situation(Cause.NUMERICALLY_ZERO, op_type="Sqrt", lost=Lost.NOT_FINITE), "keep the values of `Sqrt` away"),
+        (Situation(Cause.NUMERICALLY_ZERO, op_type="BiasAdd", lost=Lost.NOT_FINITE), "keep the values of `BiasAdd` away"),
         (Situation(Cause.NO_GRADIENT_REGISTERED, op_type="MatrixLogarithm"), "no gradient for `MatrixLogarithm`: build it of ops that have one"),
         (Situation(Cause.NO_GRADIENT_REGISTERED, op_type="AdjustContrastv2"), "`(x - m) * factor + m`"),
         (Situation(Cause.NOT_DIFFERENTIABLE, op_type="DecodeRaw"), "declares `DecodeRaw` not differentiable"),
