@@ -29,7 +29,8 @@ class Passage(Enum):
 class Way:
     """The judgement on one gate. ``cause`` is None when open; ``is_zero`` says that TensorFlow hands a tensor of zeros back through it, ``raises``
     that the gradient call raises when gradient comes here, ``if_registered`` that the gate would be open if what lacks a gradient had one.
-    ``depends`` is for a body that is summarised: open only when some branch inside it is taken."""
+    ``depends`` is for a body that is summarised: open only when some branch inside it is taken. ``is_taped``: no value flows, yet a tape that holds
+    the input holds the output too."""
 
     passage: Passage
     cause: Cause | None = None
@@ -37,6 +38,7 @@ class Way:
     raises: bool = False
     if_registered: bool = False
     depends: bool = False
+    is_taped: bool = False
 
     @property
     def lets_through(self) -> bool:
@@ -49,6 +51,8 @@ CARRIED = Way(Passage.CARRIED, Cause.NON_FLOAT)
 INDEX = Way(Passage.INDEX, Cause.NON_FLOAT)
 CARRIED_WRITE = Way(Passage.CARRIED, Cause.VARIABLE_WRITE)
 NO_DATA = Way(Passage.NO_DATA)
+LIKE = Way(Passage.NO_DATA, is_taped=True)
+"""To zeros or ones like a float tensor."""
 WRITE = Way(Passage.CLOSED, Cause.VARIABLE_WRITE)
 
 PREVENTS = "PreventGradient"
@@ -103,7 +107,7 @@ def judge(op_type: str, gate: Gate, recording: Recording, is_index: bool = False
     """The way through a gate: what the op is comes first, then what its gradient function says, then what the tape recorded. ``is_index``: the
     input can be nothing but an integer."""
     if op_type in _SHAPE_ONLY:
-        return NO_DATA
+        return NO_DATA if gate in (Gate.NON_FLOAT_INPUT, Gate.NON_FLOAT_OUTPUT) else LIKE
     way = _BY_GATE[gate]
     if way is CARRIED and is_index:
         return INDEX
@@ -127,7 +131,9 @@ def unrecorded(way: Way, recording: Recording) -> Way:
 
 def is_recorded_for(way: Way) -> bool:
     """Whether a tape records an op on account of an input that is on it: not for integers, nor for what no tensor shows."""
-    return way.passage not in (Passage.CARRIED, Passage.INDEX, Passage.NO_DATA) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
+    if way.passage is Passage.NO_DATA:
+        return way.is_taped
+    return way.passage not in (Passage.CARRIED, Passage.INDEX) and way.cause not in (Cause.VARIABLE_WRITE, Cause.CAPTURED_VALUE)
 
 
 def is_python(op_type: str) -> bool:

@@ -54,6 +54,22 @@ def one_persistent_tape_two_losses() -> Any:
     return step, (X,)
 
 
+@case("zero | connected none")
+def zeros_of_an_inner_tape() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.sin(x)
+            zeros = inner.gradient(y, w, unconnected_gradients="zero")  # an eager tape makes them of the variable
+            z = tf.cos(zeros)
+            loss = z * x
+        return outer.gradient(loss, [z, w])
+
+    return step, (X,)
+
+
 @case("connected connected")
 def jacobian() -> Any:
     w = tf.Variable(X)

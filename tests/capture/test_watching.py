@@ -219,6 +219,45 @@ def eager_tensor_captured_by_a_function() -> Any:
     return step, (X,)
 
 
+@case("connected none")
+def zeros_like_what_is_watched() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            zeros = tf.raw_ops.ZerosLike(x=w * x)
+            y = (zeros + tf.constant(1.0)) * x
+        return tape.gradient(y, [zeros, w])
+
+    return step, (X,)
+
+
+@case("connected none")
+def ones_of_a_shape_that_only_the_run_knows() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            ones = tf.raw_ops.OnesLike(x=tf.boolean_mask(w, x > 0.0))
+            y = ones * ones
+        return tape.gradient(y, [ones, w])
+
+    return step, (X,)
+
+
+@case("none none")
+def zeros_like_integers() -> Any:
+    w = tf.Variable(X)
+
+    def step(x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            zeros = tf.cast(tf.raw_ops.ZerosLike(x=tf.cast(w, tf.int32)), tf.float32)
+            y = zeros * x
+        return tape.gradient(y, [zeros, w])
+
+    return step, (X,)
+
+
 @case("none")
 def read_before_the_tape() -> Any:
     w = tf.Variable(X)
